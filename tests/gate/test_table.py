@@ -10,6 +10,8 @@ import pytest
 from aclbroker.acl.bindings import AclOperation
 from aclbroker.broker.backends.declared import DECLARED_HANDLERS, UNLISTED
 from aclbroker.broker.backends.memory import MEMORY_HANDLERS
+from aclbroker.broker.backends.upstream.forward import UPSTREAM_HANDLERS
+from aclbroker.broker.backends.upstream.keys import NOT_OFFERED
 from aclbroker.broker.gate.docs import main, text
 from aclbroker.broker.gate.need import Keep, Profile, Row
 from aclbroker.broker.gate.table import GATE
@@ -70,6 +72,12 @@ def test_every_row_is_answered_here_or_by_the_backend_and_by_one_of_them() -> No
         assert set(GATE) == set(APIS) == {*ANSWERED_HERE, *handlers}
         assert not ANSWERED_HERE.keys() & handlers.keys()
         assert handlers.keys() >= UNLISTED
+
+
+def test_a_gateway_answers_forwards_or_refuses_each_row_and_does_one_of_them() -> None:
+    sets = (set(ANSWERED_HERE), set(UPSTREAM_HANDLERS), set(NOT_OFFERED))
+    assert set().union(*sets) == set(GATE)
+    assert sum(len(keys) for keys in sets) == len(GATE)
 
 
 def test_the_documented_profile_is_the_documentation_row_for_row() -> None:

@@ -46,7 +46,7 @@ def connected(broker: Broker, user: str) -> Client:
 
 REQUESTS = [
     (key, user)
-    for key in (*ANSWERED_HERE, *DECLARED_LISTED)
+    for key in (*ANSWERED_HERE, *(listed.key for listed in DECLARED_LISTED))
     if key not in LOGS_IN
     for user in ("", "alice")
 ]

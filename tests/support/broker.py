@@ -50,10 +50,14 @@ class Broker(LoggedProcess):
 
         Raises RuntimeError with the log if it ends, or is not ready in time.
         """
-        self._properties_file.write_text(properties_text(self.properties))
+        self.write_properties()
         self.spawn()
         ready = self.wait_until_ready(self._ready_event, within)
         self.listeners = ready["listeners"]
+
+    def write_properties(self) -> None:
+        """Write server.properties."""
+        self._properties_file.write_text(properties_text(self.properties))
 
     def restart(self) -> None:
         """Stop with SIGTERM, start again on the same store; the ports may be others."""

@@ -99,6 +99,7 @@ OF_PEERS = (
     "tests/conformance_tool/test_kafka.py",
     "tests/fuzz/test_broker.py",
     "tests/fuzz/test_unkind.py",
+    "tests/gateway",
     "tests/http_api",
     "tests/kafka_store",
     "tests/logins",

@@ -21,7 +21,7 @@ from aclbroker.protocol.messages import APIS, ApiKey
 
 if TYPE_CHECKING:
     from aclbroker.broker.client.settings import ClientSettings
-    from aclbroker.broker.config.properties import Setting
+    from aclbroker.broker.config.setting import Setting
 
 USER_PREFIX: Final = "conformance.user."
 _SERVERS: Final = "bootstrap.servers"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from aclbroker.acl.bindings import CLUSTER_NAME, ResourceType
@@ -17,13 +17,31 @@ may also be bytes: the message without its header, encoded at the version of the
 """
 
 
+def _itself(response: Any) -> Any:
+    return response
+
+
+class BackendUnavailable(Exception):
+    """The cluster behind the gate cannot answer; the client's connection must be closed."""
+
+
 class Later(NamedTuple):
     """A response that another broker makes, for which no worker waits.
 
-    The next requests of the connection may begin before it is there.
+    The next requests of the connection may begin before it is there. ``read`` returns the message
+    of the response; it may wait, and `Turns.run` runs it.
     """
 
     response: Awaitable[Any]
+    read: Callable[[Any], Any] = _itself
+
+
+class KeyVersions(NamedTuple):
+    """An API key with its lowest and its highest version, as ApiVersions lists them."""
+
+    key: int
+    lowest: int
+    highest: int
 
 
 class Node(NamedTuple):
@@ -35,9 +53,13 @@ class Node(NamedTuple):
 
 
 class FeatureRange(NamedTuple):
-    """The lowest supported level of a feature, and its current level, which is the highest."""
+    """The lowest and the highest supported level of a feature, and its current level.
+
+    The level 0 means that the feature is off.
+    """
 
     lowest: int
+    highest: int
     level: int
 
 
@@ -53,12 +75,19 @@ class Backend(Protocol):
         """The handler of each API key that the backend answers."""
 
     @property
-    def listed(self) -> Collection[int]:
-        """The API keys of ``handlers`` that ApiVersions lists, before login too."""
+    def listed(self) -> Sequence[KeyVersions]:
+        """The API keys of ``handlers`` that ApiVersions lists, before login too.
+
+        It must be hashable. Another broker may offer other versions after it has started anew.
+        """
 
     @property
     def features(self) -> Mapping[str, FeatureRange]:
         """The features that ApiVersions lists (KIP-584)."""
+
+    @property
+    def features_epoch(self) -> int:
+        """The epoch of the features' levels, which grows with each change of a level."""
 
     @property
     def exceeds_rights(self) -> bool:
@@ -77,6 +106,12 @@ class Backend(Protocol):
 
     def nodes(self, rights: RequestRights) -> tuple[Node, ...]:
         """Return all nodes of the cluster as the listener of the session advertises them."""
+
+    def connected(self, connection: object, lost: Callable[[], None]) -> None:
+        """Note the connection of a session that has begun.
+
+        The backend calls ``lost`` if it can answer no further request of the connection.
+        """
 
     def disconnected(self, connection: object) -> None:
         """Note that the connection of a session is closed."""

@@ -15,7 +15,7 @@ from aclbroker.broker.urls import without_login
 
 if TYPE_CHECKING:
     from aclbroker.broker.auth.sasl.jaas import JaasEntry
-    from aclbroker.broker.config.properties import Setting
+    from aclbroker.broker.config.setting import Setting
 
 PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _REQUEST_TIMEOUT_MS: Final = 30_000

@@ -11,6 +11,7 @@ from aclbroker.broker.config.metadata_definitions import METADATA, PROVIDERS
 from aclbroker.broker.config.model import BUILT_IN_AUTHORIZER, BUILT_IN_PRINCIPAL_BUILDER
 from aclbroker.broker.config.store_url import DEFAULT_STORE
 from aclbroker.broker.config.topic_definitions import TOPICS
+from aclbroker.broker.config.upstream_definitions import UPSTREAM
 from aclbroker.broker.config.values import INT_MAX, LONG_MAX, choice, integer
 
 _DEFAULT_MAP = ",".join(f"{name}:{name}" for name in values.SECURITY_PROTOCOLS)
@@ -342,6 +343,7 @@ SECTIONS = {
     "Centralised ACLs": METADATA,
     "Access rule providers": PROVIDERS,
     "Config providers": _PROVIDERS,
+    "Gateway: the cluster upstream": UPSTREAM,
     "Topics of a cluster in memory": TOPICS,
     "Groups of a cluster in memory": GROUPS,
     "ZooKeeper": zookeeper_definitions.ZOOKEEPER,

@@ -26,13 +26,13 @@ from aclbroker.broker.config.metadata_definitions import METADATA_PREFIX
 from aclbroker.broker.config.model import NO_AUTHORIZER, Config, ConfigError, Listener
 from aclbroker.broker.config.names import is_known, warn_without_effect
 from aclbroker.broker.config.properties import (
-    Setting,
     display_name,
     override_settings,
     read_properties,
 )
 from aclbroker.broker.config.providers import resolved
 from aclbroker.broker.config.reader import Reader, Report, unprefixed
+from aclbroker.broker.config.setting import Setting
 from aclbroker.broker.config.store_url import (
     CONFLUENT_AUTHORIZER,
     ZOOKEEPER,
@@ -40,6 +40,7 @@ from aclbroker.broker.config.store_url import (
     topics_of,
 )
 from aclbroker.broker.config.topic_defaults import topic_defaults
+from aclbroker.broker.config.upstream_definitions import BOOTSTRAP_SERVERS, UPSTREAM_PREFIX
 
 _NEXT_PRINCIPAL = re.compile(r"[,\s]\s*[A-Za-z]+:")
 
@@ -67,6 +68,7 @@ def load(path: str | None = None, overrides: Mapping[str, str] | None = None) ->
         _check_failure_delay,
         _check_audit_files,
         _check_cluster,
+        _check_upstream,
         _check_groups,
         _check_faults,
     ):
@@ -82,6 +84,7 @@ def load(path: str | None = None, overrides: Mapping[str, str] | None = None) ->
             f"{path}: has no setting of Kafka or aclbroker; allowed: a server.properties of Kafka"
         )
     properties = {name: setting.value for name, setting in settings.items()}
+    fields["upstream"] = _upstream(reader)
     fields["store"] = store_url(properties)
     rules = _access_rules(reader, properties)
     if rules is not None and fields["workers"] > 1:
@@ -210,6 +213,35 @@ def _check_cluster(reader: Reader) -> None:
             )
     elif reader.value("aclbroker.nodes") > 1:
         reader.refuse("aclbroker.nodes", "there is one node", "1 without aclbroker.cluster=memory")
+
+
+def _upstream(reader: Reader) -> dict[str, Setting]:
+    """The settings of the cluster behind a gateway; empty if there is none."""
+    if reader.value(BOOTSTRAP_SERVERS) is None:
+        return {}
+    return {
+        name: setting
+        for name, setting in reader.settings.items()
+        if name.startswith(UPSTREAM_PREFIX)
+    }
+
+
+def _check_upstream(reader: Reader) -> None:
+    """Refuse settings of a cluster of our own beside a cluster upstream."""
+    if reader.value(BOOTSTRAP_SERVERS) is None:
+        given = [name for name in reader.settings if name.startswith(UPSTREAM_PREFIX)]
+        if given:
+            reader.report.warn(
+                f"{reader.settings[given[0]].origin}: {given[0]}: no effect without "
+                f"{BOOTSTRAP_SERVERS}"
+            )
+        return
+    needed = f"nothing beside {BOOTSTRAP_SERVERS}"
+    if reader.value("aclbroker.cluster") == "memory":
+        reader.refuse("aclbroker.cluster", "the cluster is the one upstream", needed)
+    for name in ("aclbroker.catalog.topics", "aclbroker.catalog.groups"):
+        if reader.value(name):
+            reader.refuse(name, "topics and groups are those of the cluster upstream", needed)
 
 
 def _check_workers(reader: Reader, *, has_metadata: bool) -> None:

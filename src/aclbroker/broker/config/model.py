@@ -11,6 +11,7 @@ from aclbroker.broker.auth.tls.settings import TlsSettings
 if TYPE_CHECKING:
     from aclbroker.broker.auth.mapping.kerberos_name import KerberosRule
     from aclbroker.broker.auth.mapping.ssl_principal_mapping import SslPrincipalMapper
+    from aclbroker.broker.config.setting import Setting
     from aclbroker.broker.topic_configs import BrokerDefault
 
 BUILT_IN_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
@@ -101,6 +102,7 @@ class Config:
     `delegation_token_secret_key` None is no delegation tokens. `log_format` None is console on a
     terminal, else json. `metadata_listeners` are those of the HTTP API for centralised ACLs; the
     name of each is its URL. `clusters` are those besides the server's own.
+    `upstream` has the settings of the cluster behind a gateway by name, and is empty without one.
     `reserved_topics` are the topics in which ACLs are kept, those of further clusters included.
     `connections_max_idle_ms` -1 is never. `properties` are the settings as text, from which an
     authorizer, the built-in one too, takes its own. `warnings` and `notes` are lines to log once
@@ -181,6 +183,7 @@ class Config:
     metadata_token_key_path: str | None
     metadata_token_max_lifetime_ms: int
     clusters: tuple[ClusterSettings, ...]
+    upstream: Mapping[str, Setting] = field(repr=False)
     properties: Mapping[str, str] = field(repr=False)
     warnings: tuple[str, ...]
     notes: tuple[str, ...]

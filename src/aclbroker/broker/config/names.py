@@ -10,8 +10,9 @@ from aclbroker.broker.config.definition import Scope
 from aclbroker.broker.config.definitions import DEFINITIONS
 from aclbroker.broker.config.kafka_settings import kafka_names
 from aclbroker.broker.config.metadata_definitions import CLUSTER_PREFIX, METADATA_PREFIX
-from aclbroker.broker.config.properties import Setting, display_name
+from aclbroker.broker.config.properties import display_name
 from aclbroker.broker.config.reader import Report, listener_prefix, unprefixed
+from aclbroker.broker.config.setting import Setting
 from aclbroker.broker.config.values import MECHANISMS
 from aclbroker.broker.config.zookeeper_definitions import PREFIXES as ZOOKEEPER_PREFIXES
 

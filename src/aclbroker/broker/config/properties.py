@@ -6,32 +6,18 @@ lines with one name the last counts.
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import javaproperties
 
 from aclbroker.acl.files.text_files import TextFileError, properties_of
 from aclbroker.broker.config.model import ConfigError
+from aclbroker.broker.config.setting import Setting
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _PLAIN_NAME = re.compile(r"[\w.-]+", re.ASCII)
 # String.trim() of Java, which ConfigDef applies to every value.
 _JAVA_BLANKS = "".join(map(chr, range(0x21)))
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """One name with its value as text, and where it came from, such as "server.properties:12".
-
-    ``written`` is what stands there, if that refers to a value elsewhere (see `providers`), which
-    may be a secret; else None.
-    """
-
-    name: str
-    value: str = field(repr=False)
-    origin: str
-    written: str | None = None
 
 
 def display_name(name: str) -> str:

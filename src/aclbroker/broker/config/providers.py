@@ -21,7 +21,8 @@ from typing import Final
 
 import javaproperties
 
-from aclbroker.broker.config.properties import Setting, display_name, trimmed
+from aclbroker.broker.config.properties import display_name, trimmed
+from aclbroker.broker.config.setting import Setting
 
 Provider = Callable[[str, str], str]
 """Returns what a path ("" if there is none) and a key stand for; raises `ProviderError`."""

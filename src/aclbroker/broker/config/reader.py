@@ -6,7 +6,7 @@ from typing import Any
 from aclbroker.broker.config.definition import Scope
 from aclbroker.broker.config.definitions import DEFINITIONS
 from aclbroker.broker.config.metadata_definitions import CLUSTER_PREFIX, METADATA_PREFIX
-from aclbroker.broker.config.properties import Setting
+from aclbroker.broker.config.setting import Setting
 from aclbroker.broker.urls import without_login
 
 

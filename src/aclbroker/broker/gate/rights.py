@@ -22,6 +22,7 @@ from aclbroker.acl.authorizer import (
 from aclbroker.acl.bindings import CLUSTER_NAME, AclOperation, ResourceType
 from aclbroker.acl.operations import bit_field, supported_operations
 from aclbroker.broker.gate.need import Broader, Need, Profile, Row
+from aclbroker.protocol.primitives import Frame
 from aclbroker.turns import in_turns, pause
 
 _NAMES_AT_ONCE: Final = 500
@@ -70,14 +71,15 @@ class RequestRights:
 
     Without an ``authorizer`` everything is allowed, except on a resource whose name is null.
     ``asked`` is the request as it came, refused parts included, ``creatable`` has the missing
-    topics that it may create, and ``is_whole`` tells whether the handler's answer is left as it is;
-    all three are there once it was checked. Nobody has a right on topics that are ``reserved``,
+    topics that it may create, and ``is_whole`` tells whether the handler's answer is left as it is.
+    ``frame`` has the bytes of the request, or none if its header has undeclared tagged fields. All
+    four are there once it was checked. Nobody has a right on topics that are ``reserved``,
     whatever the authorizer says.
     """
 
     __slots__ = (
         *("_authorizer", "_held", "_named", "_observer", "_seen"),
-        *("asked", "context", "creatable", "is_whole", "profile", "reserved", "row"),
+        *("asked", "context", "creatable", "frame", "is_whole", "profile", "reserved", "row"),
     )
 
     def __init__(
@@ -101,6 +103,7 @@ class RequestRights:
         self.asked: Any = None
         self.creatable: frozenset[str | None] = _NONE
         self.is_whole = False
+        self.frame: Frame = b""
 
     def ask(
         self,
@@ -139,6 +142,10 @@ class RequestRights:
                     record(some, log_if_denied=loud, acls=position)
                     pause()
         return allowed
+
+    def position(self) -> Position | None:
+        """Return the position of the ACLs that decide now, None if they have none."""
+        return self._observer.position()
 
     def unreserved(
         self,

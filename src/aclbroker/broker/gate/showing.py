@@ -6,10 +6,8 @@ afterwards. Nothing here waits for I/O, so a gateway has to resolve the ids of `
 
 from __future__ import annotations
 
-import dataclasses
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cache
 from itertools import chain
 from typing import Any, Final
 
@@ -33,6 +31,7 @@ from aclbroker.broker.gate.shown import SHOWN
 from aclbroker.broker.gate.viewer import TopicNames, View
 from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.primitives import ZERO_UUID
+from aclbroker.protocol.tags import drop_unknown_tags
 from aclbroker.turns import in_turns
 
 _UNKNOWN_OPERATIONS: Final = -(1 << 31)
@@ -51,7 +50,7 @@ def show(request: Any, response: Any, rights: RequestRights, topics: TopicNames)
     """
     view = View(request, rights, topics)
     lines = SHOWN[rights.row.key]
-    _drop_unknown_tags(response)
+    drop_unknown_tags(response)
     for line in lines:
         match line:
             case Echoed():
@@ -317,26 +316,3 @@ def _concerned(token: Any) -> set[str]:
 
 def _principal(entry: Any) -> str:
     return f"{entry.principal_type}:{entry.principal_name}"
-
-
-def _drop_unknown_tags(message: Any) -> None:
-    message.unknown_tags = ()
-    cls: Any = type(message)
-    for name in _structs(cls):
-        for inner in in_turns(values_of(getattr(message, name))):
-            _drop_unknown_tags(inner)
-
-
-@cache
-def _structs(cls: Any) -> tuple[str, ...]:
-    """Return the names of the fields of a class that contain structs."""
-    kinds = {
-        each.name: each.metadata["spec"].kind
-        for each in dataclasses.fields(cls)
-        if "spec" in each.metadata
-    }
-    return tuple(
-        name
-        for name, kind in kinds.items()
-        if isinstance(kind[0] if isinstance(kind, list) else kind, type)
-    )

@@ -16,6 +16,7 @@ from aclbroker.broker.gate.topics_known import Topics
 from aclbroker.broker.handlers.services import Answer, Services
 from aclbroker.broker.turns import wait
 from aclbroker.protocol.pieces import Encoded
+from aclbroker.protocol.primitives import Frame
 
 CheckedRequest = tuple[RequestRights, Verdict]
 """The rights of the session that sent a request, and the outcome of the check.
@@ -29,7 +30,7 @@ class Unfinished(NamedTuple):
     """A checked request whose response a backend makes later."""
 
     checked: CheckedRequest
-    response: Awaitable[Any]
+    later: Later
 
 
 class LaterAnswer:
@@ -53,7 +54,7 @@ class LaterAnswer:
 
 
 def check_request(
-    services: Services, row: Row, context: RequestContext, message: Any
+    services: Services, row: Row, context: RequestContext, message: Any, frame: Frame
 ) -> CheckedRequest:
     """Check a request against its row; this may wait until its topics are known."""
     rights = services.rights(row, context)
@@ -62,7 +63,7 @@ def check_request(
     if services.backend.exceeds_rights and row.key not in services.handlers:
         verdict = filtered(verdict, rights, topics)
     rights.asked, rights.creatable = message, verdict.creatable
-    rights.is_whole = verdict.complete is unchanged
+    rights.is_whole, rights.frame = verdict.complete is unchanged, frame
     return rights, verdict
 
 
@@ -72,14 +73,19 @@ def complete(checked: CheckedRequest, response: Any) -> Any:
 
 
 def answer_request(
-    services: Services, row: Row, context: RequestContext, message: Any, answer: Answer
+    services: Services,
+    row: Row,
+    context: RequestContext,
+    message: Any,
+    answer: Answer,
+    frame: Frame = b"",
 ) -> Any:
     """Check a request, and return the response that ``answer`` makes, with the refused parts.
 
-    Returns `Unfinished` if a backend makes the response later. It may wait, so it must be run by
-    `Turns.run`.
+    ``frame`` has the bytes of the request, if the backend may get them as they came. Returns
+    `Unfinished` if a backend makes the response later. It may wait, so `Turns.run` must run it.
     """
-    checked = check_request(services, row, context, message)
+    checked = check_request(services, row, context, message, frame)
     rights, verdict = checked
     if verdict.request is None:
         return verdict.response
@@ -87,7 +93,7 @@ def answer_request(
     if isinstance(response, CoroutineType):
         response = wait(response)
     elif isinstance(response, Later):
-        return Unfinished(checked, response.response)
+        return Unfinished(checked, response)
     return verdict.complete(response)
 
 

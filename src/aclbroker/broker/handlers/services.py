@@ -56,8 +56,8 @@ class Services:
     answers: dict[int, Answer] = field(init=False)
     """The backend's answer to each API key that it answers."""
 
-    listed: tuple[int, ...] = field(init=False)
-    """The API keys that ApiVersions lists, in order."""
+    answered_here: tuple[int, ...] = field(init=False)
+    """The API keys that this broker answers itself."""
 
     short_answers: frozenset[int] = field(init=False)
     """The keys whose answers to short requests wait for nothing and are never long."""
@@ -70,7 +70,7 @@ class Services:
         is_short = self.faults is None
         short = _SHORT_ANSWERS.union(self.backend.short_answers) if is_short else frozenset()
         object.__setattr__(self, "answers", answers)
-        object.__setattr__(self, "listed", tuple(sorted({*self.handlers, *self.backend.listed})))
+        object.__setattr__(self, "answered_here", tuple(self.handlers))
         object.__setattr__(self, "short_answers", short)
 
     def answer_to(self, key: int) -> Answer | None:
@@ -91,6 +91,10 @@ class Services:
         return self.rights_class(
             row, context, self.authorizer, self.audit, self.profile, self.reserved_topics
         )
+
+    def connected(self, session: Session, lost: Callable[[], None]) -> None:
+        """Note that a session has begun; the backend calls ``lost`` if the connection must end."""
+        self.backend.connected(session.connection, lost)
 
     def disconnected(self, session: Session | None) -> None:
         """Note that the connection of a session is closed, if there was a session."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
 
-from aclbroker.broker.backends.backend import Backend
+from aclbroker.broker.backends.backend import Backend, KeyVersions
 from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.handlers.services import Services
 from aclbroker.protocol.compile.shared import SharedList
@@ -31,19 +31,24 @@ _SOFTWARE: Final = re.compile(r"[a-zA-Z0-9]([a-zA-Z0-9.-]*[a-zA-Z0-9])?")
 
 
 @lru_cache
-def _ranges(*keys: int) -> Sequence[ApiVersion]:
-    """Return the version ranges of keys; all answers share the list, as each client asks first."""
-    versions = ((key, APIS[key].versions) for key in keys)
-    return SharedList(ApiVersion(key, known[0], known[-1]) for key, known in versions)
+def _ranges(answered_here: Sequence[int], listed: Sequence[KeyVersions]) -> Sequence[ApiVersion]:
+    """Return the versions of all keys; all answers share the list, as each client asks first."""
+    own = (KeyVersions(key, APIS[key].versions[0], APIS[key].versions[-1]) for key in answered_here)
+    return SharedList(ApiVersion(*versions) for versions in sorted({*own, *listed}))
 
 
 _FIRST_VERSION_WITH_LEVEL_0: Final = 4
 
 
 def answer_api_versions(
-    version: int, request: ApiVersionsRequest | None, keys: Sequence[int], backend: Backend
+    version: int,
+    request: ApiVersionsRequest | None,
+    answered_here: Sequence[int],
+    backend: Backend,
 ) -> ApiVersionsResponse:
-    """Answer ApiVersions with ``keys``, the versions of each, and the features of the backend.
+    """Answer ApiVersions with the keys that are ``answered_here`` and those of the backend.
+
+    The answer has the versions of each key, and the features of the backend.
 
     ``request`` is None if its version is unknown. The answer, which the caller encodes at version
     0, then has UNSUPPORTED_VERSION and the range of ApiVersions itself, so that the client can try
@@ -51,23 +56,28 @@ def answer_api_versions(
     refused with INVALID_REQUEST.
     """
     if request is None:
-        return ApiVersionsResponse(ErrorCode.UNSUPPORTED_VERSION, _ranges(ApiKey.API_VERSIONS))
+        return ApiVersionsResponse(
+            ErrorCode.UNSUPPORTED_VERSION, _ranges((ApiKey.API_VERSIONS,), ())
+        )
     if version >= _FIRST_VERSION_WITH_SOFTWARE and not (
         _SOFTWARE.fullmatch(request.client_software_name)
         and _SOFTWARE.fullmatch(request.client_software_version)
     ):
         return ApiVersionsResponse(ErrorCode.INVALID_REQUEST)
-    response = ApiVersionsResponse(api_keys=_ranges(*keys))
+    response = ApiVersionsResponse(api_keys=_ranges(answered_here, backend.listed))
     if backend.features:
         # Clients of version 3 cannot read that a level 0 is supported.
         least = 0 if version >= _FIRST_VERSION_WITH_LEVEL_0 else 1
-        response.finalized_features_epoch = 0
+        response.finalized_features_epoch = backend.features_epoch
         response.supported_features = [
-            SupportedFeatureKey(name, max(least, lowest), level)
-            for name, (lowest, level) in backend.features.items()
+            SupportedFeatureKey(name, max(least, feature.lowest), feature.highest)
+            for name, feature in backend.features.items()
+            if feature.highest >= least
         ]
         response.finalized_features = [
-            FinalizedFeatureKey(name, level, level) for name, (_, level) in backend.features.items()
+            FinalizedFeatureKey(name, feature.level, feature.level)
+            for name, feature in backend.features.items()
+            if feature.level
         ]
     return response
 
@@ -77,7 +87,7 @@ def api_versions(
 ) -> ApiVersionsResponse:
     """Answer the ApiVersions request of an authenticated session."""
     version = rights.context.api_version
-    return answer_api_versions(version, request, services.listed, services.backend)
+    return answer_api_versions(version, request, services.answered_here, services.backend)
 
 
 def sasl_handshake(

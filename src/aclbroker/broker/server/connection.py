@@ -22,6 +22,7 @@ from typing import Any, Final, NamedTuple, cast
 from aclbroker.acl.authorizer import Session
 from aclbroker.broker.auth.login import Login
 from aclbroker.broker.auth.sasl.mechanism import AuthenticationFailed
+from aclbroker.broker.backends.backend import BackendUnavailable
 from aclbroker.broker.handlers.services import Services
 from aclbroker.broker.observability.login_log import LoginLog
 from aclbroker.broker.observability.stalls import StallMonitor
@@ -239,6 +240,9 @@ class Connection(asyncio.Protocol):
         if isinstance(error, ProtocolError):
             self._malformed(str(error))
             return
+        if isinstance(error, BackendUnavailable):
+            self._close("cluster behind the gate is out of reach", str(error))
+            return
         self._stopping = True
         if not isinstance(error, asyncio.CancelledError):
             log = self._session.log
@@ -287,6 +291,7 @@ class Connection(asyncio.Protocol):
 
     def _session_begun(self, session: Session) -> None:
         self._holdings.belong_to(session.principals[0])
+        self._services.connected(session, self.stop)
         self._reader.frames.limit = self._limits.request_bytes
         self._registry.authenticated(self)
 

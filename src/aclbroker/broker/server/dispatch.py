@@ -12,7 +12,6 @@ from aclbroker.broker.auth.sasl.exchange import Answers, ApiVersionsAnswer
 from aclbroker.broker.gate.echo import Denial
 from aclbroker.broker.gate.table import GATE
 from aclbroker.broker.handlers.answering import (
-    CheckedRequest,
     LaterAnswer,
     Unfinished,
     answer_request,
@@ -52,7 +51,7 @@ def answer_versions(services: Services, request: Request) -> ApiVersionsAnswer:
     """Answer ApiVersions of any version, known or not, of any session."""
     header = request.header
     response = answer_api_versions(
-        header.api_version, request.message, services.listed, services.backend
+        header.api_version, request.message, services.answered_here, services.backend
     )
     # An unknown version cannot be encoded; every client can read version 0 (KIP-511).
     version = header.api_version if request.message is not None else 0
@@ -104,10 +103,12 @@ def answer_frame(services: Services, session: Session, frame: Frame) -> Encoded 
     # As RequestContext(...), whose __new__ is Python code and takes twice as long.
     asked_with = (session, key, version, client_id, correlation_id)
     context = tuple.__new__(RequestContext, asked_with)
-    response = answer_request(services, row, context, request.message, answer)
+    # The backend may get the frame as it came, unless its header has undeclared tagged fields.
+    whole = b"" if request.header.unknown_tags else frame
+    response = answer_request(services, row, context, request.message, answer, whole)
     if isinstance(response, Unfinished):
-        finish = partial(_finished, services, session, frame, request, response.checked)
-        return LaterAnswer(response.response, finish)
+        finish = partial(_finished, services, session, frame, request, response)
+        return LaterAnswer(response.later.response, finish)
     return _encoded(frame, request, response)
 
 
@@ -116,13 +117,14 @@ def _finished(
     session: Session,
     frame: Frame,
     request: Request,
-    checked: CheckedRequest,
+    unfinished: Unfinished,
     response: Any,
 ) -> Encoded | Awaitable[Encoded]:
     """Return the answer to a request whose response has come from the backend."""
 
     def finish(_services: Services, _session: Session, frame: Frame) -> Encoded:
-        return _encoded(frame, request, complete(checked, response))
+        message = unfinished.later.read(response)
+        return _encoded(frame, request, complete(unfinished.checked, message))
 
     return services.turns.run(session.principals[0], finish, services, session, frame)
 

@@ -27,6 +27,7 @@ from aclbroker.broker.stores import AclStore, StoreError, open_store
 from aclbroker.broker.stores.store import new_cluster_id
 
 if TYPE_CHECKING:
+    from aclbroker.broker.backends.upstream.cluster import UpstreamCluster
     from aclbroker.broker.http_api.registry import ClusterRegistry
     from aclbroker.broker.memory import MemoryCluster
 
@@ -46,6 +47,7 @@ class Loaded(NamedTuple):
     membership: Membership
     clusters: HeldClusters
     cluster_registry: ClusterRegistry | None = None
+    upstream: UpstreamCluster | None = None
 
 
 async def load_parts(
@@ -58,8 +60,10 @@ async def load_parts(
 ) -> Loaded:
     """Load what is needed before clients are let in; ``running`` closes it again.
 
-    ``waits`` is told while a store that others share is not within reach. Further clusters whose
-    stores are not are left for later, and with ``bears_failures`` those whose stores fail.
+    ``waits`` is called with the reason while a shared store or the cluster upstream is out of
+    reach.
+    Further clusters whose stores are out of reach are left for later, and with ``bears_failures``
+    those whose stores fail.
     Raises StartError, and StoreError if the store fails.
     """
     try:
@@ -87,6 +91,7 @@ async def load_parts(
             f"{CLUSTER_PREFIX}{cluster_id}.store: that is the id of the server's own cluster, "
             "whose store is aclbroker.store"
         )
+    upstream = await _upstream(config, running, waits)
     cluster = _cluster(config)
     catalog = cluster.topics if cluster is not None else await _catalog(config, store)
     if isinstance(catalog, Catalog) and store is not None and follower is not None:
@@ -101,7 +106,27 @@ async def load_parts(
         *(authorizer, store, credentials, cluster_id, catalog, cluster),
         *(kept | clusters.counts(), membership, clusters),
         cluster_registry=registry,
+        upstream=upstream,
     )
+
+
+async def _upstream(
+    config: Config, running: AsyncExitStack, waits: Waits
+) -> UpstreamCluster | None:
+    """Return the cluster upstream, if there is to be one; wait until it is within reach."""
+    if not config.upstream:
+        return None
+    # Imported where it is needed: other brokers start sooner.
+    from aclbroker.broker.backends.upstream.access import UpstreamSettingsError, upstream_access
+    from aclbroker.broker.backends.upstream.cluster import UpstreamCluster
+
+    try:
+        cluster = UpstreamCluster(upstream_access(config))
+    except UpstreamSettingsError as error:
+        raise StartError(str(error)) from error
+    running.push_async_callback(cluster.close)
+    await cluster.begin(waits)
+    return cluster
 
 
 async def _store(

@@ -91,6 +91,7 @@ class Readiness:
         self._migration: Callable[[], str] = str
         self._reached: Reached = _always
         self._remark: Callable[[], str] = str
+        self._upstream: Callable[[], str] = str
 
     def waits_for(self, reason: str) -> None:
         """Note why the ACLs are not loaded yet."""
@@ -104,6 +105,7 @@ class Readiness:
         clusters: Callable[[], Mapping[str, str]] = dict,
         migration: Callable[[], str] = str,
         reached: Reached = _always,
+        upstream: Callable[[], str] = str,
     ) -> None:
         """Note that the ACLs are loaded and the listeners open.
 
@@ -111,6 +113,7 @@ class Readiness:
         operator of a ready broker. ``stores`` returns the open stores, and ``clusters`` why further
         clusters are not served, by their ids. ``migration`` returns why the cluster's own ACLs are
         no longer copied to the centralised ones. ``reached`` waits for changes of other brokers.
+        ``upstream`` returns why the cluster upstream is out of reach.
         """
         self._waits_for = ""
         self._stores = stores
@@ -119,6 +122,7 @@ class Readiness:
         self._migration = migration
         self._reached = reached
         self._remark = remark
+        self._upstream = upstream
 
     def stopping(self) -> None:
         """Note that the broker is about to end."""
@@ -133,7 +137,8 @@ class Readiness:
             for each in self._stores()
         ]
         stored = await asyncio.gather(*(each.problem() for each in probes))
-        found = (*stored, *self._clusters().values(), self._audit(), self._migration())
+        own = (self._audit(), self._migration(), self._upstream())
+        found = (*stored, *self._clusters().values(), *own)
         return [problem for problem in found if problem]
 
     async def page(self) -> Page:

@@ -102,6 +102,7 @@ async def _serve_with(
         loaded.clusters.problems,
         partial(_migration_problem, loaded),
         partial(_reached, loaded),
+        partial(_upstream_problem, loaded),
     )
     if start.hangup.has_come:
         serving.renew()
@@ -137,6 +138,10 @@ async def _reached(loaded: Loaded, store: AclStore, position: int) -> bool:
 def _migration_problem(loaded: Loaded) -> str:
     authorizer = loaded.authorizer
     return authorizer.migration_problem() if isinstance(authorizer, StandardAuthorizer) else ""
+
+
+def _upstream_problem(loaded: Loaded) -> str:
+    return "" if loaded.upstream is None else loaded.upstream.problem
 
 
 def _stores(loaded: Loaded) -> Iterable[AclStore]:

@@ -48,6 +48,9 @@ from aclbroker.broker.server.tls_transport import TlsServer
 from aclbroker.broker.turns import Turns
 
 if TYPE_CHECKING:
+    from aclbroker.broker.backends.backend import Backend
+    from aclbroker.broker.backends.upstream.backend import UpstreamBackend
+    from aclbroker.broker.backends.upstream.cluster import UpstreamCluster
     from aclbroker.broker.server.metadata_server import MetadataServer
 
 log = get_logger()
@@ -321,9 +324,11 @@ class Server:
             served.by_id, loaded.cluster_id, logins, loaded.credentials, loaded.cluster_registry
         )
 
-    def _backend(self, node_id: int, nodes: ListenerNodes) -> DeclaredBackend:
+    def _backend(self, node_id: int, nodes: ListenerNodes) -> Backend:
         """Return the cluster behind the gate as a node sees it."""
         loaded = self._loaded
+        if loaded.upstream is not None:
+            return _upstream_backend(self._config, loaded.upstream, nodes)
         if loaded.cluster is None:
             return DeclaredBackend(
                 cluster_id=loaded.cluster_id,
@@ -379,6 +384,22 @@ class Server:
         if served is not None:
             served.connected(name, made)
         return made
+
+
+def _upstream_backend(
+    config: Config, cluster: UpstreamCluster, nodes: ListenerNodes
+) -> UpstreamBackend:
+    # Imported where it is needed: other brokers start sooner.
+    from aclbroker.broker.backends.upstream.backend import UpstreamBackend
+    from aclbroker.broker.backends.upstream.forward import UPSTREAM_HANDLERS
+    from aclbroker.broker.backends.upstream.topics import UpstreamTopics
+
+    return UpstreamBackend(
+        cluster=cluster,
+        topics=UpstreamTopics(cluster, auto_creates=config.auto_create_topics_enable),
+        handlers=UPSTREAM_HANDLERS,
+        advertised=nodes.own,
+    )
 
 
 def quotas(config: Config, metrics: Metrics) -> ConnectionQuotas:

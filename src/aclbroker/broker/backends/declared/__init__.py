@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from aclbroker.broker.backends.backend import BackendHandler
+from aclbroker.broker.backends.backend import BackendHandler, KeyVersions
 from aclbroker.broker.backends.declared import (
     cluster,
     configs,
@@ -22,7 +22,7 @@ from aclbroker.broker.backends.declared import (
 from aclbroker.broker.backends.declared.answers import by_topic, empty, with_code, with_codes
 from aclbroker.broker.backends.declared.backend import DeclaredBackend
 from aclbroker.protocol.errors import ErrorCode
-from aclbroker.protocol.messages import ApiKey
+from aclbroker.protocol.messages import APIS, ApiKey
 
 _NO_COORDINATOR: Final = with_code(ErrorCode.COORDINATOR_NOT_AVAILABLE)
 _NO_GROUP: Final = with_code(ErrorCode.GROUP_ID_NOT_FOUND)
@@ -124,5 +124,9 @@ UNLISTED: Final = frozenset(
 )
 """The API keys that are answered and that ApiVersions does not list."""
 
-DECLARED_LISTED: Final = tuple(key for key in DECLARED_HANDLERS if key not in UNLISTED)
+DECLARED_LISTED: Final = tuple(
+    KeyVersions(key, APIS[key].versions[0], APIS[key].versions[-1])
+    for key in DECLARED_HANDLERS
+    if key not in UNLISTED
+)
 """The API keys that ApiVersions lists, which with those answered here are Kafka 4.3's."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from secrets import randbelow
 from typing import ClassVar, Final
 
-from aclbroker.broker.backends.backend import BackendHandler, FeatureRange, Node
+from aclbroker.broker.backends.backend import BackendHandler, FeatureRange, KeyVersions, Node
 from aclbroker.broker.catalog import Catalog
 from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.protocol.messages import ApiKey
@@ -28,12 +28,13 @@ class DeclaredBackend:
     """
 
     features: ClassVar[Mapping[str, FeatureRange]] = {}
+    features_epoch: ClassVar[int] = 0
     exceeds_rights: ClassVar[bool] = False
 
     cluster_id: str
     catalog: Catalog
     handlers: Mapping[int, BackendHandler]
-    listed: Collection[int]
+    listed: Sequence[KeyVersions]
     advertised: Mapping[str, Node]
     peers: Mapping[str, tuple[Node, ...]] = field(default_factory=dict)
     settings: Mapping[str, str] = field(default_factory=dict)
@@ -58,6 +59,9 @@ class DeclaredBackend:
         """Return all nodes of the cluster as the listener of the session advertises them."""
         listener = rights.context.session.listener
         return self.peers.get(listener) or (self.advertised[listener],)
+
+    def connected(self, connection: object, lost: Callable[[], None]) -> None:
+        """Do nothing, because requests of all connections are answered here."""
 
     def disconnected(self, connection: object) -> None:
         """Do nothing, because no connection leaves anything behind."""

@@ -6,10 +6,10 @@ from typing import Final
 from aclbroker.broker.backends.backend import FeatureRange
 
 FEATURES: Final[Mapping[str, FeatureRange]] = {
-    "group.version": FeatureRange(0, 1),
-    "metadata.version": FeatureRange(7, 30),
-    "share.version": FeatureRange(0, 1),
-    "transaction.version": FeatureRange(0, 2),
+    "group.version": FeatureRange(0, 1, 1),
+    "metadata.version": FeatureRange(7, 30, 30),
+    "share.version": FeatureRange(0, 1, 1),
+    "transaction.version": FeatureRange(0, 2, 2),
 }
 """The features that clients use.
 

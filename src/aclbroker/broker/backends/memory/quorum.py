@@ -59,8 +59,10 @@ def _why_not(name: str, level: int, kind: int, node_id: int) -> str | None:
         return f"Local controller {node_id} does not support this feature."
     if kind not in (_UPGRADE, *_DOWNGRADES):
         return "The controller does not support the given upgrade type."
-    if not feature.lowest <= level <= feature.level:
-        return f"Local controller {node_id} only supports versions {feature.lowest}-{feature.level}"
+    if not feature.lowest <= level <= feature.highest:
+        return (
+            f"Local controller {node_id} only supports versions {feature.lowest}-{feature.highest}"
+        )
     if level == feature.level:
         return None
     if kind == _UPGRADE:

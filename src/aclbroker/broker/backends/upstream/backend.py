@@ -1,0 +1,76 @@
+"""The cluster upstream as a backend: what a listener of the gateway shows of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from aclbroker.broker.backends.backend import BackendHandler, FeatureRange, KeyVersions, Node
+from aclbroker.broker.backends.upstream.cluster import UpstreamCluster
+from aclbroker.broker.backends.upstream.pipeline import Pipeline
+from aclbroker.broker.backends.upstream.topics import UpstreamTopics
+from aclbroker.broker.client.settings import Address
+from aclbroker.broker.gate.rights import RequestRights
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpstreamBackend:
+    """A real cluster behind the gate. ``advertised`` has the gateway's address by listener."""
+
+    exceeds_rights: ClassVar[bool] = True
+    short_answers: ClassVar[Collection[int]] = ()
+
+    cluster: UpstreamCluster
+    topics: UpstreamTopics
+    handlers: Mapping[int, BackendHandler]
+    advertised: Mapping[str, Node]
+    pipelines: dict[object, Pipeline] = field(default_factory=dict)
+    """The pipeline of each client, by the connection of its session."""
+
+    @property
+    def cluster_id(self) -> str:
+        """The id of the cluster upstream."""
+        return self.cluster.state.cluster_id
+
+    @property
+    def listed(self) -> Sequence[KeyVersions]:
+        """The API keys that are forwarded, at versions that both sides know."""
+        return self.cluster.state.listed
+
+    @property
+    def features(self) -> Mapping[str, FeatureRange]:
+        """The features of the cluster upstream."""
+        return self.cluster.state.features
+
+    @property
+    def features_epoch(self) -> int:
+        """The epoch of the features' levels."""
+        return self.cluster.state.features_epoch
+
+    def address_of(self, rights: RequestRights, node_id: int) -> Address | None:
+        """Return the gateway's address for a broker on the session's listener, None without one."""
+        if node_id not in self.cluster.state.brokers:
+            return None
+        node = self.advertised[rights.context.session.listener]
+        return node.host, node.port
+
+    def node(self, rights: RequestRights) -> Node:
+        """Return the broker upstream, with the gateway's address on the session's listener."""
+        return self.nodes(rights)[0]
+
+    def nodes(self, rights: RequestRights) -> tuple[Node, ...]:
+        """Return all brokers upstream, with the gateway's address for each of them."""
+        node = self.advertised[rights.context.session.listener]
+        return tuple(node._replace(node_id=node_id) for node_id in self.cluster.state.brokers)
+
+    def connected(self, connection: object, lost: Callable[[], None]) -> None:
+        """Prepare the pipeline of a client; the first request connects it to the broker."""
+        if connection not in self.pipelines:
+            self.pipelines[connection] = self.cluster.pipeline(lost)
+
+    def disconnected(self, connection: object) -> None:
+        """Close the connection upstream of a client that is gone."""
+        pipeline = self.pipelines.pop(connection, None)
+        if pipeline is not None:
+            pipeline.close()

@@ -1,0 +1,203 @@
+"""One connection to a broker upstream: it logs in, sends requests and matches their answers."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import struct
+from collections import deque
+from functools import partial
+from typing import Any, Final, cast
+
+from aclbroker.broker.backends.upstream.access import Access, UpstreamUnavailable, shown
+from aclbroker.broker.client.errors import ClientError
+from aclbroker.broker.client.sasl.mechanism import SaslClient
+from aclbroker.broker.client.settings import Address
+from aclbroker.protocol.errors import ErrorCode
+from aclbroker.protocol.messages import APIS, ApiKey
+from aclbroker.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
+from aclbroker.protocol.messages.sasl_handshake import SaslHandshakeRequest
+from aclbroker.protocol.primitives import Frame, ProtocolError
+from aclbroker.protocol.wire import FrameReader, decode_response, request_frame
+
+CLIENT_ID: Final = "aclbroker-gateway"
+"""The client id of the gateway's own requests, unless ``client.id`` names another."""
+
+_LENGTH: Final = struct.Struct(">i")
+_CORRELATION_ID: Final = struct.Struct(">i")
+_MOST_LOGIN_MESSAGES: Final = 32
+"""The most messages that a login may take; SCRAM takes two."""
+
+
+class UpstreamConnection(asyncio.Protocol):
+    """A connection to a broker: requests are pipelined, and answers come in their order.
+
+    ``largest_answer`` is in bytes; ``client_id`` is that of the gateway's own requests.
+    """
+
+    def __init__(self, address: Address, largest_answer: int, client_id: str) -> None:
+        self.address = address
+        self._client_id = client_id
+        self._frames = FrameReader(largest_answer)
+        self._expected: deque[tuple[int, asyncio.Future[Frame]]] = deque()
+        self._own_requests = 0
+        self._transport: asyncio.Transport | None = None
+        self._lost = ""
+        self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        """Is done when the connection is closed, by whichever side."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Note the transport, on which requests may be sent."""
+        self._transport = cast(asyncio.Transport, transport)
+
+    def data_received(self, data: bytes) -> None:
+        """Give each answer to the request that waits for it."""
+        self._frames.feed(data)
+        try:
+            while (frame := self._frames.next_frame()) is not None:
+                self._answered(frame)
+        except ProtocolError as error:
+            self._lose(f"malformed answer: {error}")
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """Fail the requests that have no answer yet."""
+        self._lost = self._lost or "the connection was closed" + (f": {error}" if error else "")
+        if not self.closed.done():
+            self.closed.set_result(None)
+        expected, self._expected = self._expected, deque()
+        for _, answer in expected:
+            if not answer.done():
+                answer.set_exception(self._error())
+
+    @property
+    def is_open(self) -> bool:
+        """Whether requests can be sent."""
+        return not self._lost and self._transport is not None and not self._transport.is_closing()
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether answers are missing."""
+        return bool(self._expected)
+
+    def send(self, frame: Frame, correlation_id: int | None, answer: asyncio.Future[Frame]) -> None:
+        """Send a request. ``answer`` becomes its answer, a frame without its length.
+
+        Without a correlation id the broker sends no answer (a Produce with acks=0); ``answer`` is
+        then empty. It fails with `UpstreamUnavailable` if the connection is lost.
+        """
+        if self._transport is None or not self.is_open:
+            answer.set_exception(self._error())
+            return
+        if correlation_id is None:
+            answer.set_result(b"")
+        else:
+            self._expected.append((correlation_id, answer))
+        self._transport.writelines((_LENGTH.pack(len(frame)), frame))
+
+    async def ask(self, key: ApiKey, version: int, message: Any) -> Any:
+        """Send one of the gateway's own requests and return the message of its answer.
+
+        Raises `UpstreamUnavailable`.
+        """
+        self._own_requests += 1
+        number = self._own_requests
+        framed = request_frame(APIS[key], version, number, self._client_id, message)
+        answer: asyncio.Future[Frame] = asyncio.get_running_loop().create_future()
+        self.send(framed[_LENGTH.size :], number, answer)
+        try:
+            return decode_response(APIS[key], version, await answer)[1]
+        except ProtocolError as error:
+            self._lose(f"malformed answer to {key.name}: {error}")
+            raise self._error() from error
+
+    def close(self) -> None:
+        """Close the connection; requests without an answer fail."""
+        self._lose("the gateway has closed the connection")
+
+    def _answered(self, frame: Frame) -> None:
+        if len(frame) < _CORRELATION_ID.size:
+            raise ProtocolError(f"{len(frame)} bytes are shorter than a header")
+        (correlation_id,) = _CORRELATION_ID.unpack_from(frame)
+        if not self._expected:
+            raise ProtocolError(f"no request waits for the answer {correlation_id}")
+        expected, answer = self._expected.popleft()
+        if correlation_id != expected:
+            self._expected.appendleft((expected, answer))
+            raise ProtocolError(f"the answer {correlation_id} came in place of {expected}")
+        if not answer.done():
+            answer.set_result(frame)
+
+    def _lose(self, reason: str) -> None:
+        self._lost = self._lost or reason
+        if self._transport is not None:
+            self._transport.abort()
+
+    def _error(self) -> UpstreamUnavailable:
+        return UpstreamUnavailable(f"{shown(self.address)}: {self._lost}")
+
+
+async def connect(address: Address, access: Access) -> UpstreamConnection:
+    """Return a connection to a broker that has logged in; raises `UpstreamUnavailable`."""
+    loop = asyncio.get_running_loop()
+    host, port = address
+    settings = access.settings
+    made = partial(
+        UpstreamConnection, address, access.largest_answer, settings.client_id or CLIENT_ID
+    )
+    connection = None
+    try:
+        async with asyncio.timeout(settings.connect_timeout):
+            _, connection = await loop.create_connection(
+                made, host, port, ssl=access.tls, server_hostname=host if access.tls else None
+            )
+        if access.sasl is not None:
+            async with asyncio.timeout(settings.request_timeout):
+                await _log_in(connection, access.sasl(host), settings.mechanism)
+    except (OSError, ClientError, UpstreamUnavailable) as error:
+        if connection is not None:
+            connection.close()
+        if isinstance(error, UpstreamUnavailable):
+            raise
+        raise UpstreamUnavailable(f"{shown(address)}: {_reason(error)}") from error
+    except BaseException:
+        if connection is not None:
+            connection.close()
+        raise
+    return connection
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, TimeoutError):
+        return "no answer in time"
+    if isinstance(error, ssl.SSLError):
+        told = getattr(error, "verify_message", None) or error.reason or str(error)
+        return f"TLS handshake failed: {str(told).replace('_', ' ').lower()}"
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return str(error)
+
+
+async def _log_in(connection: UpstreamConnection, client: SaslClient, mechanism: str) -> None:
+    """Authenticate by SASL; raises `UpstreamUnavailable` and `ClientError`."""
+    handshake = await connection.ask(ApiKey.SASL_HANDSHAKE, 1, SaslHandshakeRequest(mechanism))
+    if handshake.error_code:
+        offered = ", ".join(handshake.mechanisms) or "none"
+        raise _refused(connection, f"it does not offer {mechanism}; it offers: {offered}")
+    message: bytes | None = client.first()
+    for _ in range(_MOST_LOGIN_MESSAGES):
+        if message is None:
+            return
+        request = SaslAuthenticateRequest(message)
+        answer = await connection.ask(ApiKey.SASL_AUTHENTICATE, 1, request)
+        if answer.error_code:
+            reason = answer.error_message or ErrorCode(answer.error_code).name
+            raise _refused(connection, f"it refuses the login: {reason}")
+        # The proof of a password takes milliseconds, or seconds if the broker asks for that.
+        message = await asyncio.to_thread(client.answer, answer.auth_bytes)
+    raise _refused(connection, "the login does not end")
+
+
+def _refused(connection: UpstreamConnection, reason: str) -> UpstreamUnavailable:
+    return UpstreamUnavailable(
+        f"{shown(connection.address)}: {reason}; see aclbroker.upstream.sasl.*"
+    )
