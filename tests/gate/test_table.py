@@ -10,7 +10,7 @@ import pytest
 from aclbroker.acl.bindings import AclOperation
 from aclbroker.broker.backends.declared import DECLARED_HANDLERS, UNLISTED
 from aclbroker.broker.backends.memory import MEMORY_HANDLERS
-from aclbroker.broker.backends.upstream.forward import UPSTREAM_HANDLERS
+from aclbroker.broker.backends.upstream.handlers import UPSTREAM_HANDLERS
 from aclbroker.broker.backends.upstream.keys import NOT_OFFERED
 from aclbroker.broker.gate.docs import main, text
 from aclbroker.broker.gate.need import Keep, Profile, Row

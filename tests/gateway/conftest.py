@@ -1,6 +1,8 @@
 """Gateways: before a real Kafka 4.3.0, and before a cluster in memory, which needs no JVM."""
 
+import socket
 from collections.abc import Iterator
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,7 @@ from tests.clients.acl_command import Commands
 from tests.memory_cluster import raw
 from tests.support.broker import Broker
 from tests.support.broker_thread import ThreadBroker
-from tests.support.kafka import Kafka
+from tests.support.kafka import Kafka, free_ports
 
 
 def gateway_before(address: str, directory: Path, **overrides: str) -> Broker:
@@ -18,6 +20,32 @@ def gateway_before(address: str, directory: Path, **overrides: str) -> Broker:
     gateway = ThreadBroker(directory, settings)
     gateway.start()
     return gateway
+
+
+def gateway_of_nodes(address: str, directory: Path, ids: range, **overrides: str) -> Broker:
+    """Start a gateway before a cluster of several brokers; its addresses are those of brokers."""
+    first = {name: _consecutive_ports(ids) for name in ("PLAINTEXT", "SASL_PLAINTEXT")}
+    settings = {
+        f"listener.name.{name.lower()}.aclbroker.upstream.nodes.first.port": str(port)
+        for name, port in first.items()
+    }
+    gateway = gateway_before(address, directory, **settings, **overrides)
+    gateway.listeners = {
+        name: ",".join(f"127.0.0.1:{port + number}" for number in ids)
+        for name, port in first.items()
+    }
+    return gateway
+
+
+def _consecutive_ports(ids: range) -> int:
+    """Return a port such that the ports of all ids behind it are free."""
+    while True:
+        [first] = free_ports(1)
+        with ExitStack() as probes, suppress(OSError):
+            for number in ids:
+                probe = probes.enter_context(socket.socket())
+                probe.bind(("127.0.0.1", first + number))
+            return first
 
 
 def cluster_in_memory(directory: Path, **overrides: str) -> Broker:

@@ -5,6 +5,7 @@ import uuid
 from pathlib import Path
 from typing import Any
 
+import pytest
 from confluent_kafka import Consumer, KafkaError, Producer
 
 from aclbroker.protocol.errors import ErrorCode
@@ -77,7 +78,8 @@ def test_the_console_tools_write_and_read_what_the_acls_allow(
     assert topic in alice.runs("topics", "--list")
 
 
-def test_librdkafka_writes_and_a_group_of_it_reads(before_kafka: Broker):
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_librdkafka_writes_and_a_group_of_it_reads(before_kafka: Broker, protocol: str):
     topic = f"rdkafka-{uuid.uuid4().hex}"
     allow(before_kafka, "alice", topic, raw.WRITE, raw.CREATE)
     producer = Producer(login(before_kafka, "alice", **{"enable.idempotence": True}))
@@ -87,6 +89,7 @@ def test_librdkafka_writes_and_a_group_of_it_reads(before_kafka: Broker):
     assert producer.flush(WITHIN) == 0
     group = {
         "group.id": topic,
+        "group.protocol": protocol,
         "auto.offset.reset": "earliest",
     }
     consumer = Consumer(login(before_kafka, "bob", **group))

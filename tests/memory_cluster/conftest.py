@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.clients.acl_command import Commands
+from tests.gateway.conftest import gateway_before, gateway_of_nodes
 from tests.memory_cluster import raw
 from tests.support.broker import Broker
 
@@ -29,11 +30,44 @@ def _connections() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+def one_node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     """A cluster of one node."""
     broker = _started(tmp_path_factory.mktemp("node"))
     yield broker
     broker.terminate()
+
+
+@pytest.fixture(scope="session")
+def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    """A gateway before a cluster of one node, in which everything is allowed."""
+    upstream = _started(tmp_path_factory.mktemp("upstream"), **{"authorizer.class.name": ""})
+    address = upstream.listeners["PLAINTEXT"]
+    gateway = gateway_before(address, tmp_path_factory.mktemp("gateway"))
+    yield gateway
+    gateway.terminate()
+    upstream.terminate()
+
+
+@pytest.fixture(scope="session")
+def gateway_of_three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    """A gateway before a cluster of three nodes, in which everything is allowed."""
+    open_to_all = {"authorizer.class.name": "", "aclbroker.nodes": "3"}
+    upstream = _started(tmp_path_factory.mktemp("upstream"), **open_to_all)
+    address, directory = upstream.listeners["PLAINTEXT"], tmp_path_factory.mktemp("gateway")
+    gateway = gateway_of_nodes(address, directory, range(1, 4))
+    yield gateway
+    gateway.terminate()
+    upstream.terminate()
+
+
+_THROUGH_A_GATEWAY = pytest.param("gateway", marks=pytest.mark.thorough)
+
+
+@pytest.fixture(params=["one_node", _THROUGH_A_GATEWAY])
+def node(request: pytest.FixtureRequest) -> Broker:
+    """A cluster of one node, then a gateway before one."""
+    found: Broker = request.getfixturevalue(request.param)
+    return found
 
 
 @pytest.fixture(scope="session")
@@ -52,8 +86,14 @@ def commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Commands]:
     running.close()
 
 
-@pytest.fixture(params=[pytest.param("node", marks=pytest.mark.thorough), "nodes"])
+@pytest.fixture(
+    params=[
+        pytest.param("one_node", marks=pytest.mark.thorough),
+        "nodes",
+        pytest.param("gateway_of_three", marks=pytest.mark.thorough),
+    ]
+)
 def broker(request: pytest.FixtureRequest) -> Broker:
-    """A cluster of one node, then one of three."""
+    """A cluster of one node, then one of three, then a gateway before one of three."""
     found: Broker = request.getfixturevalue(request.param)
     return found

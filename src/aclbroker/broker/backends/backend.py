@@ -21,6 +21,10 @@ def _itself(response: Any) -> Any:
     return response
 
 
+def _nothing() -> None:
+    """Do nothing."""
+
+
 class BackendUnavailable(Exception):
     """The cluster behind the gate cannot answer; the client's connection must be closed."""
 
@@ -28,12 +32,14 @@ class BackendUnavailable(Exception):
 class Later(NamedTuple):
     """A response that another broker makes, for which no worker waits.
 
-    The next requests of the connection may begin before it is there. ``read`` returns the message
-    of the response; it may wait, and `Turns.run` runs it.
+    The next requests of the connection may begin before it is there. ``read``, which `Turns.run`
+    runs and which may wait, returns the message of the response. The connection calls ``left`` when
+    the answer has left for the client. A backend can limit the waiting answers by that.
     """
 
     response: Awaitable[Any]
     read: Callable[[Any], Any] = _itself
+    left: Callable[[], None] = _nothing
 
 
 class KeyVersions(NamedTuple):

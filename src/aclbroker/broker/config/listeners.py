@@ -18,6 +18,7 @@ from aclbroker.broker.config.endpoints import (
 from aclbroker.broker.config.model import Listener
 from aclbroker.broker.config.reader import Reader
 from aclbroker.broker.config.tls import read_tls, warn_of_client_auth
+from aclbroker.broker.config.upstream_definitions import FIRST_PORT
 from aclbroker.broker.config.values import SECURITY_PROTOCOLS
 
 # Reading these reports a value that asks for protection which does not exist here.
@@ -108,6 +109,7 @@ def _listener(reader: Reader, endpoint: Endpoint, advertised: Endpoint | None) -
         ),
         max_connections=reader.value("max.connections", name),
         tls=read_tls(reader, name, protocol),
+        first_broker_port=reader.value(FIRST_PORT, name),
     )
 
 

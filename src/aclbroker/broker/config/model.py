@@ -56,7 +56,8 @@ class Listener:
     milliseconds after which a session of a mechanism must authenticate again, 0 for never.
     `ssl_principal_mapping_rules` are there if the security protocol is SSL,
     `sasl_kerberos_principal_to_local_rules` if GSSAPI is among the mechanisms, or if they were set.
-    `tls` is None where the security protocol has no TLS.
+    `tls` is None where the security protocol has no TLS. `first_broker_port` is the port of the
+    broker with the id 0 behind a gateway, None without ports of brokers.
     """
 
     name: str
@@ -72,6 +73,7 @@ class Listener:
     sasl_kerberos_principal_to_local_rules: Sequence[KerberosRule] | None
     max_connections: int
     tls: TlsSettings | None = None
+    first_broker_port: int | None = None
 
     @property
     def admits_anybody(self) -> bool:

@@ -3,11 +3,12 @@
 from typing import Any
 
 from aclbroker.broker.config import values
-from aclbroker.broker.config.definition import Definition
+from aclbroker.broker.config.definition import Definition, Scope
 from aclbroker.broker.config.values import choice, integer
 
 UPSTREAM_PREFIX = "aclbroker.upstream."
 BOOTSTRAP_SERVERS = f"{UPSTREAM_PREFIX}bootstrap.servers"
+FIRST_PORT = f"{UPSTREAM_PREFIX}nodes.first.port"
 UPSTREAM_MECHANISMS = ("PLAIN", *values.SCRAM_MECHANISMS)
 """The SASL mechanisms of the login; those of other mechanisms would block the event loop."""
 
@@ -25,6 +26,11 @@ UPSTREAM = (
         BOOTSTRAP_SERVERS, "", _TEXT, "",
         "Addresses `HOST:PORT,HOST:PORT` of brokers of a real cluster. This broker is then a "
         "gateway: it forwards to that cluster what the ACLs allow. See gateway.md.",
+    ),
+    Definition(
+        FIRST_PORT, "", values.OPTIONAL_PORT, "",
+        "The port at which clients reach the broker with the id 0; the others follow by their "
+        "ids. It is needed for a cluster of several brokers.", Scope.EITHER,
     ),
     _client(
         "security.protocol", choice(*values.SECURITY_PROTOCOLS), "PLAINTEXT",

@@ -250,6 +250,9 @@ BOOLEAN = ValueType("true, false", parse_boolean)
 NAMES = ValueType("names separated by commas", _csv)
 TEXT = ValueType("a text", str)
 OPTIONAL_TEXT = ValueType("a text, or empty", lambda text: text or None)
+OPTIONAL_PORT = ValueType(
+    "1 to 65535, or empty", lambda text: integer(1, 65535).parse(text) if text else None
+)
 PATH = ValueType("the path of a file, or empty", lambda text: text or None)
 ENDPOINTS = ValueType("NAME://HOST:PORT separated by commas", _csv)
 PROTOCOL_MAP = ValueType(

@@ -36,16 +36,16 @@ class Unfinished(NamedTuple):
 class LaterAnswer:
     """The answer to a request that a backend answers later.
 
-    ``finish`` makes the encoded answer to the request from the backend's response.
+    ``finish`` makes the encoded answer to the request from the backend's response. ``left`` must be
+    called once the answer has left for the client.
     """
 
-    __slots__ = ("_finish", "_response")
+    __slots__ = ("_finish", "_response", "left")
 
-    def __init__(
-        self, response: Awaitable[Any], finish: Callable[[Any], Encoded | Awaitable[Encoded]]
-    ) -> None:
-        self._response = response
+    def __init__(self, later: Later, finish: Callable[[Any], Encoded | Awaitable[Encoded]]) -> None:
+        self._response = later.response
         self._finish = finish
+        self.left = later.left
 
     async def encoded(self) -> Encoded:
         """Return the encoded answer, when the response is there."""

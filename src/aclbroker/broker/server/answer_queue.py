@@ -17,10 +17,14 @@ MOST_AT_WORK: Final = 32
 """The most requests of a connection that are at work at a time."""
 
 
+def _nothing(*_values: object) -> None:
+    """Do nothing."""
+
+
 class _Slot:
     """The place of one answer; ``held`` bytes of its request are on the principal's account."""
 
-    __slots__ = ("answer", "error", "held", "is_alone", "task")
+    __slots__ = ("answer", "error", "held", "is_alone", "left", "task")
 
     def __init__(self, held: int) -> None:
         self.held = held
@@ -28,10 +32,7 @@ class _Slot:
         self.error: BaseException | None = None
         self.task: asyncio.Task[Encoded | LaterAnswer] | None = None
         self.is_alone = True
-
-
-def _nothing(*_values: object) -> None:
-    """Do nothing."""
+        self.left: Callable[[], None] = _nothing
 
 
 def _no_answer(_refusal: RequestRefused) -> bytes:
@@ -139,11 +140,13 @@ class AnswerQueue:
                 break
             answers.append(slot.answer)
             self._slots.popleft()
+            slot.left()
         self._writer.write(answers)
 
     def _begin(self, slot: _Slot, answer: Awaitable[Encoded | LaterAnswer] | LaterAnswer) -> None:
         if isinstance(answer, LaterAnswer):
             slot.is_alone = False
+            slot.left = answer.left
             answer = answer.encoded()
         slot.task = asyncio.ensure_future(answer)
         slot.task.add_done_callback(partial(self._ended, slot))

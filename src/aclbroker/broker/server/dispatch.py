@@ -108,7 +108,7 @@ def answer_frame(services: Services, session: Session, frame: Frame) -> Encoded 
     response = answer_request(services, row, context, request.message, answer, whole)
     if isinstance(response, Unfinished):
         finish = partial(_finished, services, session, frame, request, response)
-        return LaterAnswer(response.later.response, finish)
+        return LaterAnswer(response.later, finish)
     return _encoded(frame, request, response)
 
 

@@ -49,8 +49,8 @@ from aclbroker.broker.turns import Turns
 
 if TYPE_CHECKING:
     from aclbroker.broker.backends.backend import Backend
-    from aclbroker.broker.backends.upstream.backend import UpstreamBackend
     from aclbroker.broker.backends.upstream.cluster import UpstreamCluster
+    from aclbroker.broker.server.broker_listeners import BrokerListeners
     from aclbroker.broker.server.metadata_server import MetadataServer
 
 log = get_logger()
@@ -116,6 +116,7 @@ class Server:
         self._served: ServedClusters | None = None
         self._metadata = self._metadata_server() if config.metadata_listeners else None
         self._tasks: list[asyncio.Task[None]] = []
+        self._brokers: BrokerListeners | None = None
 
     async def start(self) -> dict[str, str]:
         """Listen; returns the address of each listener by its name, with the port it really has.
@@ -140,12 +141,14 @@ class Server:
             raise OSError(error.errno, f"{where}: cannot listen: {error.strerror}") from error
         self._keep_descriptors()
         self._served = self._make_services()
+        if self._loaded.upstream is not None:
+            self._listen_for_brokers(self._loaded.upstream)
         addresses: dict[str, str] = {}
         if self._metadata is not None:
             addresses = await self._start_metadata(self._metadata, self._served)
         self._show_work()
         self.stalls.start()
-        self._tasks = [asyncio.create_task(bound.accept()) for _, bound in self._sockets]
+        self._tasks += [asyncio.create_task(bound.accept()) for _, bound in self._sockets]
         if self._metadata is not None:
             self._tasks.append(asyncio.create_task(self._metadata.accept()))
         self._tasks.append(asyncio.create_task(self._certificates.watch()))
@@ -214,6 +217,8 @@ class Server:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._brokers is not None:
+            await self._brokers.close()
         await self._key_sources.stop()
         for _, bound in self._sockets:
             await bound.settled()
@@ -328,7 +333,10 @@ class Server:
         """Return the cluster behind the gate as a node sees it."""
         loaded = self._loaded
         if loaded.upstream is not None:
-            return _upstream_backend(self._config, loaded.upstream, nodes)
+            # Imported where it is needed: other brokers start sooner.
+            from aclbroker.broker.server.broker_listeners import upstream_backend
+
+            return upstream_backend(self._config, loaded.upstream, nodes)
         if loaded.cluster is None:
             return DeclaredBackend(
                 cluster_id=loaded.cluster_id,
@@ -354,15 +362,32 @@ class Server:
             cluster=loaded.cluster,
         )
 
-    def _connect(self, node_id: int, bound: Entrance, host: str) -> asyncio.Protocol:
-        name = bound.listener.name
+    def _listen_for_brokers(self, cluster: UpstreamCluster) -> None:
+        """Open the ports of the brokers upstream, and of those that come later."""
+        # Imported where it is needed: other brokers start sooner.
+        from aclbroker.broker.server.broker_listeners import BrokerListeners
 
+        services = self._services[self._config.node_id]
+        self._brokers = BrokerListeners(cluster, self._config.listeners, services)
+        self._brokers.open(self._listen_for_broker)
+        self._tasks.append(asyncio.create_task(self._brokers.follow(self._listen_for_broker)))
+
+    def _listen_for_broker(self, listener: Listener, services: Services) -> Door:
+        backlog, lines = self._config.socket_listen_backlog_size, self._login_log.lines
+        return self._doors.listen(listener, backlog, lines, partial(self._connect_to, services))
+
+    def _connect(self, node_id: int, bound: Entrance, host: str) -> asyncio.Protocol:
         served = self._served
-        of_cluster = None if served is None else served.of_listener(name)
+        of_cluster = None if served is None else served.of_listener(bound.listener.name)
+        return self._connect_to(of_cluster or self._services[node_id], bound, host)
+
+    def _connect_to(self, services: Services, bound: Entrance, host: str) -> asyncio.Protocol:
+        name = bound.listener.name
+        served = self._served
 
         def connection(registry: Registry) -> Connection:
             return Connection(
-                of_cluster or self._services[node_id],
+                services,
                 registry,
                 self._logins[name],
                 host,
@@ -384,22 +409,6 @@ class Server:
         if served is not None:
             served.connected(name, made)
         return made
-
-
-def _upstream_backend(
-    config: Config, cluster: UpstreamCluster, nodes: ListenerNodes
-) -> UpstreamBackend:
-    # Imported where it is needed: other brokers start sooner.
-    from aclbroker.broker.backends.upstream.backend import UpstreamBackend
-    from aclbroker.broker.backends.upstream.forward import UPSTREAM_HANDLERS
-    from aclbroker.broker.backends.upstream.topics import UpstreamTopics
-
-    return UpstreamBackend(
-        cluster=cluster,
-        topics=UpstreamTopics(cluster, auto_creates=config.auto_create_topics_enable),
-        handlers=UPSTREAM_HANDLERS,
-        advertised=nodes.own,
-    )
 
 
 def quotas(config: Config, metrics: Metrics) -> ConnectionQuotas:

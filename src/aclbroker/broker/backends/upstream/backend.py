@@ -9,22 +9,33 @@ from typing import ClassVar
 from aclbroker.broker.backends.backend import BackendHandler, FeatureRange, KeyVersions, Node
 from aclbroker.broker.backends.upstream.cluster import UpstreamCluster
 from aclbroker.broker.backends.upstream.pipeline import Pipeline
-from aclbroker.broker.backends.upstream.topics import UpstreamTopics
+from aclbroker.broker.backends.upstream.subscriptions import Subscriptions
+from aclbroker.broker.backends.upstream.topics import TopicDirectory, UpstreamTopics
 from aclbroker.broker.client.settings import Address
 from aclbroker.broker.gate.rights import RequestRights
+from aclbroker.broker.turns import wait
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpstreamBackend:
-    """A real cluster behind the gate. ``advertised`` has the gateway's address by listener."""
+    """A real cluster behind the gate.
+
+    Requests go to the broker ``node_id``, or to any if it is None. ``advertised`` has the gateway's
+    address by listener. ``first_ports`` has the port of the broker with the id 0 by listener. A
+    listener without one can lead to one broker only.
+    """
 
     exceeds_rights: ClassVar[bool] = True
     short_answers: ClassVar[Collection[int]] = ()
 
     cluster: UpstreamCluster
+    directory: TopicDirectory
     topics: UpstreamTopics
     handlers: Mapping[int, BackendHandler]
     advertised: Mapping[str, Node]
+    first_ports: Mapping[str, int]
+    node_id: int | None = None
+    subscriptions: Subscriptions
     pipelines: dict[object, Pipeline] = field(default_factory=dict)
     """The pipeline of each client, by the connection of its session."""
 
@@ -49,11 +60,21 @@ class UpstreamBackend:
         return self.cluster.state.features_epoch
 
     def address_of(self, rights: RequestRights, node_id: int) -> Address | None:
-        """Return the gateway's address for a broker on the session's listener, None without one."""
-        if node_id not in self.cluster.state.brokers:
+        """Return the gateway's address for a broker on the session's listener, None without one.
+
+        It may wait, and raise `UpstreamUnavailable`, if the broker is not known yet.
+        """
+        if node_id < 0:
             return None
-        node = self.advertised[rights.context.session.listener]
-        return node.host, node.port
+        if node_id not in self.cluster.state.brokers:
+            wait(self.cluster.refresh())
+        return self._address(rights, node_id) if node_id in self.cluster.state.brokers else None
+
+    def _address(self, rights: RequestRights, node_id: int) -> Address:
+        listener = rights.context.session.listener
+        node = self.advertised[listener]
+        first = self.first_ports.get(listener)
+        return node.host, node.port if first is None else first + node_id
 
     def node(self, rights: RequestRights) -> Node:
         """Return the broker upstream, with the gateway's address on the session's listener."""
@@ -61,13 +82,14 @@ class UpstreamBackend:
 
     def nodes(self, rights: RequestRights) -> tuple[Node, ...]:
         """Return all brokers upstream, with the gateway's address for each of them."""
-        node = self.advertised[rights.context.session.listener]
-        return tuple(node._replace(node_id=node_id) for node_id in self.cluster.state.brokers)
+        return tuple(
+            Node(node_id, *self._address(rights, node_id)) for node_id in self.cluster.state.brokers
+        )
 
     def connected(self, connection: object, lost: Callable[[], None]) -> None:
         """Prepare the pipeline of a client; the first request connects it to the broker."""
         if connection not in self.pipelines:
-            self.pipelines[connection] = self.cluster.pipeline(lost)
+            self.pipelines[connection] = self.cluster.pipeline(self.node_id, lost)
 
     def disconnected(self, connection: object) -> None:
         """Close the connection upstream of a client that is gone."""

@@ -1,10 +1,13 @@
-"""What the gateway knows of the cluster upstream, and the connection for its own requests."""
+"""The cluster upstream as the gateway knows it, and the connection for its own requests."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
+import random
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from aclbroker.broker.backends.backend import FeatureRange, KeyVersions
@@ -18,17 +21,22 @@ from aclbroker.broker.observability.logs import get_logger
 from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.messages import APIS, ApiKey
 from aclbroker.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
-from aclbroker.protocol.messages.describe_cluster import DescribeClusterRequest
+from aclbroker.protocol.messages.describe_cluster import (
+    DescribeClusterRequest,
+    DescribeClusterResponse,
+)
 
 log = get_logger()
 
 _FIRST_RETRY_S: Final = 0.5
 _LONGEST_RETRY_S: Final = 10.0
+_REFRESHED_S: Final = 1.0
+_REFRESHED_BY_ITSELF_S: Final = 30.0
 _SOFTWARE: Final = "aclbroker"
 
 
 class ClusterState(NamedTuple):
-    """What a broker upstream has told: its cluster, the brokers, API versions and features.
+    """The answers of a broker upstream about its cluster, API versions and features.
 
     ``versions`` are those that both sides know, of all keys; ``offered`` are those that clients may
     use, and ``listed`` has the same for ApiVersions.
@@ -43,6 +51,9 @@ class ClusterState(NamedTuple):
     features_epoch: int
 
 
+_UNKNOWN: Final = ClusterState("", {}, {}, {}, (), {}, -1)
+
+
 def _tell_nobody(_reason: str) -> None:
     """Ignore the reason."""
 
@@ -51,29 +62,30 @@ class UpstreamCluster:
     """A cluster upstream. Its state is there once `begin` has returned.
 
     It keeps the connection for the gateway's own requests open, and the state up to date.
-    ``problem`` says why the cluster is out of reach; "" if it is not.
+    ``problem`` is the reason if the cluster is out of reach, else "".
     """
-
-    state: ClusterState
 
     def __init__(self, access: Access) -> None:
         self.access = access
         self.problem = ""
+        self.state = _UNKNOWN
         self._own: UpstreamConnection | None = None
         self._reached = asyncio.Event()
-        self._watching: asyncio.Task[None] | None = None
+        self._watching: list[asyncio.Task[None]] = []
+        self._refreshed_at = -math.inf
+        self._changed = asyncio.Event()
 
     async def reach(self) -> None:
         """Connect to one of the addresses and learn its cluster; raises `UpstreamUnavailable`."""
         reasons = []
-        for address in self.access.addresses:
+        for address in dict.fromkeys((*self.access.addresses, *self.state.brokers.values())):
             try:
                 connection = await connect(address, self.access)
             except UpstreamUnavailable as error:
                 reasons.append(str(error))
                 continue
             try:
-                self.state = await _learn(connection)
+                self._take(await _learn(connection))
             except UpstreamUnavailable as error:
                 connection.close()
                 reasons.append(str(error))
@@ -92,20 +104,23 @@ class UpstreamCluster:
         ``waits`` is called with the reason as long as the cluster is out of reach.
         """
         await self._reach_again(waits)
-        self._watching = asyncio.create_task(self._watch())
+        tasks = (self._watch(), self._refresh_now_and_then())
+        self._watching = [asyncio.create_task(task) for task in tasks]
 
     async def close(self) -> None:
         """Close the connection for the gateway's own requests."""
-        if self._watching is not None:
-            self._watching.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._watching
+        for task in self._watching:
+            task.cancel()
+        await asyncio.gather(*self._watching, return_exceptions=True)
         if self._own is not None:
             self._own.close()
 
-    def pipeline(self, lost: Callable[[], None]) -> Pipeline:
-        """Return the pipeline of one client, whose first request connects to the broker."""
-        return Pipeline(self._connect_client, lost)
+    def pipeline(self, node_id: int | None, lost: Callable[[], None]) -> Pipeline:
+        """Return the pipeline of one client, whose first request connects to a broker.
+
+        Without a node id that is any broker.
+        """
+        return Pipeline(partial(self._connect_client, node_id), lost)
 
     def version(self, key: ApiKey) -> int:
         """Return the highest version of a key that both sides know, for own requests."""
@@ -128,13 +143,49 @@ class UpstreamCluster:
         except TimeoutError:
             raise UpstreamUnavailable(f"no answer to {key.name} in time") from None
 
-    async def _connect_client(self) -> UpstreamConnection:
-        try:
-            [address] = self.state.brokers.values()
-            return await connect(address, self.access)
-        except UpstreamUnavailable:
-            await asyncio.sleep(self.access.failure_delay)
-            raise
+    async def refresh(self) -> None:
+        """Ask which brokers there are, unless that was asked within the last second.
+
+        Raises `UpstreamUnavailable`.
+        """
+        now = asyncio.get_running_loop().time()
+        if now < self._refreshed_at + _REFRESHED_S:
+            return
+        self._refreshed_at = now
+        answer = await self.ask(ApiKey.DESCRIBE_CLUSTER, DescribeClusterRequest())
+        if not answer.error_code:
+            self._take(self.state._replace(brokers=_brokers(answer)))
+
+    async def changed(self) -> None:
+        """Wait until there are other brokers."""
+        await self._changed.wait()
+
+    def _take(self, state: ClusterState) -> None:
+        before, self.state = self.state, state
+        if before.brokers != state.brokers:
+            self._changed.set()
+            self._changed = asyncio.Event()
+
+    async def _connect_client(self, node_id: int | None) -> UpstreamConnection:
+        brokers = self.state.brokers
+        chosen = list(brokers) if node_id is None else [node_id]
+        random.shuffle(chosen)
+        error = UpstreamUnavailable(f"there is no broker {node_id} upstream")
+        for each in chosen:
+            if each in brokers:
+                try:
+                    return await connect(brokers[each], self.access)
+                except UpstreamUnavailable as failure:
+                    error = failure
+        await asyncio.sleep(self.access.failure_delay)
+        raise error
+
+    async def _refresh_now_and_then(self) -> None:
+        """Notice brokers that come and go, whether or not an answer names them."""
+        while True:
+            await asyncio.sleep(_REFRESHED_BY_ITSELF_S)
+            with contextlib.suppress(UpstreamUnavailable):
+                await self.refresh()
 
     async def _watch(self) -> None:
         while True:
@@ -176,21 +227,20 @@ async def _learn(connection: UpstreamConnection) -> ClusterState:
     cluster = await connection.ask(key, versions[key][-1], DescribeClusterRequest())
     if cluster.error_code:
         raise UpstreamUnavailable(f"DESCRIBE_CLUSTER: {code_name(cluster.error_code)}")
-    brokers = {each.broker_id: (each.host, each.port) for each in cluster.brokers}
-    if len(brokers) != 1:
-        raise UpstreamUnavailable(
-            f"the cluster upstream has {len(brokers)} brokers; the gateway supports one"
-        )
-    offered = {key: _common(versions[key], most) for key, most in FORWARDED.items()}
+    offered: dict[int, range] = {key: versions[key] for key in FORWARDED}
     return ClusterState(
         cluster.cluster_id,
-        brokers,
+        _brokers(cluster),
         versions,
         offered,
         tuple(KeyVersions(key, each[0], each[-1]) for key, each in offered.items() if each),
         _features(told),
         told.finalized_features_epoch,
     )
+
+
+def _brokers(cluster: DescribeClusterResponse) -> dict[int, Address]:
+    return {each.broker_id: (each.host, each.port) for each in cluster.brokers}
 
 
 async def _api_versions(connection: UpstreamConnection) -> ApiVersionsResponse:

@@ -25,6 +25,9 @@ CLIENT_ID: Final = "aclbroker-gateway"
 
 _LENGTH: Final = struct.Struct(">i")
 _CORRELATION_ID: Final = struct.Struct(">i")
+_MOST_UNREAD_BYTES: Final = 1 << 20
+"""How many bytes of answers may wait for the client until no more are read from the broker."""
+
 _MOST_LOGIN_MESSAGES: Final = 32
 """The most messages that a login may take; SCRAM takes two."""
 
@@ -41,6 +44,9 @@ class UpstreamConnection(asyncio.Protocol):
         self._frames = FrameReader(largest_answer)
         self._expected: deque[tuple[int, asyncio.Future[Frame]]] = deque()
         self._own_requests = 0
+        self._unread: deque[int] = deque()
+        self._unread_bytes = 0
+        self._is_paused = False
         self._transport: asyncio.Transport | None = None
         self._lost = ""
         self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -105,10 +111,20 @@ class UpstreamConnection(asyncio.Protocol):
         answer: asyncio.Future[Frame] = asyncio.get_running_loop().create_future()
         self.send(framed[_LENGTH.size :], number, answer)
         try:
-            return decode_response(APIS[key], version, await answer)[1]
+            response = await answer
+            self.answer_left()
+            return decode_response(APIS[key], version, response)[1]
         except ProtocolError as error:
             self._lose(f"malformed answer to {key.name}: {error}")
             raise self._error() from error
+
+    def answer_left(self) -> None:
+        """Note that the earliest answer has left for the client, so that more may be read."""
+        if self._unread:
+            self._unread_bytes -= self._unread.popleft()
+        if self._is_paused and self._unread_bytes <= _MOST_UNREAD_BYTES and self.is_open:
+            self._is_paused = False
+            self._of_transport().resume_reading()
 
     def close(self) -> None:
         """Close the connection; requests without an answer fail."""
@@ -124,8 +140,19 @@ class UpstreamConnection(asyncio.Protocol):
         if correlation_id != expected:
             self._expected.appendleft((expected, answer))
             raise ProtocolError(f"the answer {correlation_id} came in place of {expected}")
+        self._unread.append(len(frame))
+        self._unread_bytes += len(frame)
+        if self._unread_bytes > _MOST_UNREAD_BYTES and not self._is_paused:
+            # The client does not read as fast as the broker sends.
+            self._is_paused = True
+            self._of_transport().pause_reading()
         if not answer.done():
             answer.set_result(frame)
+
+    def _of_transport(self) -> asyncio.Transport:
+        if self._transport is None:
+            raise RuntimeError("the connection is not made")
+        return self._transport
 
     def _lose(self, reason: str) -> None:
         self._lost = self._lost or reason

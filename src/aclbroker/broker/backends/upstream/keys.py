@@ -6,10 +6,9 @@ Each row of the gate's table is in one of them, or the broker answers it itself
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
-from aclbroker.protocol.messages import APIS, ApiKey
+from aclbroker.protocol.messages import ApiKey
 
 NOT_OFFERED: Final = frozenset(
     (
@@ -27,17 +26,11 @@ NOT_OFFERED: Final = frozenset(
         # Quotas upstream concern the gateway's principal, not the client's.
         ApiKey.DESCRIBE_CLIENT_QUOTAS,
         ApiKey.ALTER_CLIENT_QUOTAS,
-        # A revoked topic would stay acquired in a share session upstream.
-        ApiKey.SHARE_FETCH,
-        ApiKey.SHARE_ACKNOWLEDGE,
-        # The coordinator creates internal topics with the rights of the gateway.
-        ApiKey.STREAMS_GROUP_HEARTBEAT,
-        ApiKey.STREAMS_GROUP_DESCRIBE,
     )
 )
 """The API keys that the gateway does not offer."""
 
-_FORWARDED: Final = (
+FORWARDED: Final = (
     ApiKey.PRODUCE,
     ApiKey.FETCH,
     ApiKey.LIST_OFFSETS,
@@ -86,23 +79,18 @@ _FORWARDED: Final = (
     ApiKey.DESCRIBE_TOPIC_PARTITIONS,
     ApiKey.SHARE_GROUP_HEARTBEAT,
     ApiKey.SHARE_GROUP_DESCRIBE,
+    ApiKey.SHARE_FETCH,
+    ApiKey.SHARE_ACKNOWLEDGE,
     ApiKey.ADD_RAFT_VOTER,
     ApiKey.REMOVE_RAFT_VOTER,
+    ApiKey.STREAMS_GROUP_HEARTBEAT,
+    ApiKey.STREAMS_GROUP_DESCRIBE,
     ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS,
     ApiKey.ALTER_SHARE_GROUP_OFFSETS,
     ApiKey.DELETE_SHARE_GROUP_OFFSETS,
 )
 
-_VERSIONS: Final[Mapping[int, range]] = {
-    # From version 1 on a member may subscribe by a regular expression (KIP-848), which the
-    # coordinator resolves with the rights of the gateway.
-    ApiKey.CONSUMER_GROUP_HEARTBEAT: range(1),
-}
-
-FORWARDED: Final[Mapping[int, range]] = {
-    key: _VERSIONS.get(key, APIS[key].versions) for key in _FORWARDED
-}
-"""The versions of each API key that the gateway forwards, if the broker upstream offers them."""
+"""The API keys that the gateway forwards, at the versions that the broker upstream offers, too."""
 
 NEEDED: Final = (ApiKey.METADATA, ApiKey.DESCRIBE_CLUSTER)
 """The keys of the gateway's own requests."""

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 
 from aclbroker.broker.backends.upstream.access import UpstreamUnavailable
 from aclbroker.broker.backends.upstream.connection import UpstreamConnection
+from aclbroker.broker.backends.upstream.kept_session import KeptSession
 from aclbroker.protocol.primitives import Frame
 
 
@@ -29,6 +30,11 @@ class Pipeline:
         self._connection: UpstreamConnection | None = None
         self._opening: asyncio.Task[None] | None = None
         self._waiting: list[tuple[Frame, int | None, asyncio.Future[Frame]]] = []
+        self.fetch_sessions: dict[int, KeptSession] = {}
+        """The client's fetch sessions by their ids."""
+
+        self.share_sessions: dict[tuple[str | None, str | None], KeptSession] = {}
+        """The client's share sessions by their groups and members."""
 
     def send(self, frame: Frame, correlation_id: int | None) -> asyncio.Future[Frame]:
         """Send a request; the future is its answer.
@@ -44,6 +50,11 @@ class Pipeline:
         if self._opening is None:
             self._opening = asyncio.create_task(self._open())
         return answer
+
+    def answer_left(self) -> None:
+        """Note that the earliest answer has left for the client."""
+        if self._connection is not None:
+            self._connection.answer_left()
 
     def close(self) -> None:
         """Close the connection; requests without an answer are given up."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Collection, Iterable
+import asyncio
+from collections.abc import Awaitable, Collection, Iterable, Mapping
 from typing import Any, Final
 
 from aclbroker.broker.backends.upstream.cluster import UpstreamCluster
@@ -16,76 +17,51 @@ _MOST_NAMES: Final = 100_000
 """The most topic ids that are remembered; the oldest is forgotten for the next one."""
 
 _TOPICS_A_REQUEST: Final = 1000
+_ANY_BROKER: Final = -1
+
+_LISTED_AGAIN_S: Final = 10.0
+"""How long the list of all topics may be used, in seconds, as long as Kafka's coordinator waits
+between two resolutions of a regular expression.
+"""
 
 _MISSING: Final = frozenset(
     (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INVALID_TOPIC_EXCEPTION)
 )
 
 
-class KnownTopics:
-    """What is known of the topics of one request: existing names, and the names of all known ids.
-
-    It is `broker.gate.topics_known.Topics`. The gateway keeps no fetch sessions.
-    """
-
-    def __init__(self, resolver: UpstreamTopics, partitions: dict[str, int]) -> None:
-        self._resolver = resolver
-        self._partitions = partitions
-
-    @property
-    def node_id(self) -> int:
-        """The id of the broker that answers."""
-        return next(iter(self._resolver.cluster.state.brokers))
-
-    @property
-    def auto_creates(self) -> bool:
-        """Whether the broker creates a missing topic that a Metadata asks for."""
-        return self._resolver.auto_creates
-
-    def name_of(self, topic_id: bytes) -> str | None:
-        """Return the name of a topic id, None if no topic has it."""
-        return self._resolver.names.get(topic_id)
-
-    def exists(self, name: str) -> bool:
-        """Return whether there was a topic of that name when the request came."""
-        return name in self._partitions
-
-    def has_partition(self, name: str | None, partition: int) -> bool:
-        """Return whether there was a topic of that name with that partition."""
-        return name is not None and 0 <= partition < self._partitions.get(name, 0)
-
-    def keeps_session(self, _session_id: int) -> bool:
-        """Return False, since no fetch session is ever begun."""
-        return False
-
-
-class UpstreamTopics:
+class TopicDirectory:
     """Asks the cluster upstream for the names of topic ids, and whether topics exist.
 
     ``names`` has the topic ids that are known by now. An id never gets another name. Whether a
     topic exists is asked for each request anew.
     """
 
-    def __init__(self, cluster: UpstreamCluster, *, auto_creates: bool) -> None:
+    def __init__(self, cluster: UpstreamCluster) -> None:
         self.cluster = cluster
-        self.auto_creates = auto_creates
         self.names: dict[bytes, str] = {}
-        self._nothing = KnownTopics(self, {})
+        self._listed: tuple[str, ...] = ()
+        self._listed_until = 0.0
+        self._listing: asyncio.Task[tuple[str, ...]] | None = None
 
-    def known(self, row: Row, request: Any) -> KnownTopics | Awaitable[KnownTopics]:
-        """Return what is known of the topics in a request, or an awaitable of it.
+    def listed(self) -> tuple[str, ...] | Awaitable[tuple[str, ...]]:
+        """Return the names of all topics, or an awaitable of them.
 
-        The awaitable raises `UpstreamUnavailable`.
+        It is the same tuple as long as the topics are the same. The awaitable raises
+        `UpstreamUnavailable`.
         """
-        if not row.resolves:
-            return self._nothing
-        ids, names = wanted(row, request)
-        ids -= self.names.keys()
-        if row.key == ApiKey.METADATA and not (
-            self.auto_creates and request.allow_auto_topic_creation
-        ):
-            names = set()
-        return self._asked(ids, names) if ids or names else self._nothing
+        if asyncio.get_running_loop().time() < self._listed_until:
+            return self._listed
+        if self._listing is None or self._listing.done():
+            self._listing = asyncio.create_task(self._list())
+        return asyncio.shield(self._listing)
+
+    async def _list(self) -> tuple[str, ...]:
+        answer = await self.cluster.ask(ApiKey.METADATA, MetadataRequest(None, False))
+        names = tuple(sorted(topic.name for topic in answer.topics if topic.name))
+        if names != self._listed:
+            self._listed = names
+        self._listed_until = asyncio.get_running_loop().time() + _LISTED_AGAIN_S
+        return self._listed
 
     async def learn(self, ids: Collection[bytes]) -> None:
         """Ask for the names of topic ids; raises `UpstreamUnavailable`."""
@@ -95,15 +71,18 @@ class UpstreamTopics:
                 if topic.name and topic.topic_id in ids:
                     self._remember(topic.topic_id, topic.name)
 
-    async def _asked(self, ids: Collection[bytes], names: Collection[str]) -> KnownTopics:
-        await self.learn(ids)
+    async def existing(self, names: Collection[str]) -> dict[str, int]:
+        """Return the topics among some names that exist, with their number of partitions.
+
+        Raises `UpstreamUnavailable`.
+        """
         partitions: dict[str, int] = {}
         for some in _parts(names):
             request = MetadataRequest([MetadataRequestTopic(name=name) for name in some], False)
             for topic in (await self.cluster.ask(ApiKey.METADATA, request)).topics:
                 if topic.name in names and topic.error_code not in _MISSING:
                     partitions[topic.name] = len(topic.partitions)
-        return KnownTopics(self, partitions)
+        return partitions
 
     def _remember(self, topic_id: bytes, name: str) -> None:
         if len(self.names) >= _MOST_NAMES:
@@ -115,3 +94,86 @@ def _parts(values: Iterable[Any]) -> Iterable[list[Any]]:
     listed = list(values)
     for first in range(0, len(listed), _TOPICS_A_REQUEST):
         yield listed[first : first + _TOPICS_A_REQUEST]
+
+
+class KnownTopics:
+    """The topics of one request that exist, and the names of all known topic ids.
+
+    It is `broker.gate.topics_known.Topics`.
+    """
+
+    __slots__ = ("_names", "_partitions", "auto_creates", "node_id")
+
+    def __init__(
+        self,
+        names: Mapping[bytes, str],
+        partitions: Mapping[str, int],
+        node_id: int,
+        *,
+        auto_creates: bool,
+    ) -> None:
+        self._names = names
+        self._partitions = partitions
+        self.node_id = node_id
+        self.auto_creates = auto_creates
+
+    def name_of(self, topic_id: bytes) -> str | None:
+        """Return the name of a topic id, None if no topic has it."""
+        return self._names.get(topic_id)
+
+    def exists(self, name: str) -> bool:
+        """Return whether there was a topic of that name when the request came."""
+        return name in self._partitions
+
+    def has_partition(self, name: str | None, partition: int) -> bool:
+        """Return whether there was a topic of that name with that partition."""
+        return name is not None and 0 <= partition < self._partitions.get(name, 0)
+
+    def keeps_session(self, _session_id: int) -> bool:
+        """Return True: the handler knows which fetch sessions the client has."""
+        return True
+
+
+class UpstreamTopics:
+    """The topics of a cluster upstream, as the gate asks for them before it checks a request.
+
+    ``node_id`` is the broker that answers; with None it is any broker.
+    """
+
+    def __init__(
+        self, directory: TopicDirectory, node_id: int | None, *, auto_creates: bool
+    ) -> None:
+        self._directory = directory
+        self._node_id = node_id
+        self.auto_creates = auto_creates
+
+    def of_node(self, node_id: int) -> UpstreamTopics:
+        """Return the topics as one broker knows them."""
+        return UpstreamTopics(self._directory, node_id, auto_creates=self.auto_creates)
+
+    def known(self, row: Row, request: Any) -> KnownTopics | Awaitable[KnownTopics]:
+        """Return the known topics of a request, or an awaitable of them.
+
+        The awaitable raises `UpstreamUnavailable`.
+        """
+        if not row.resolves:
+            return self._known({})
+        ids, names = wanted(row, request)
+        ids -= self._directory.names.keys()
+        if row.key == ApiKey.METADATA and not (
+            self.auto_creates and request.allow_auto_topic_creation
+        ):
+            names = set()
+        return self._asked(ids, names) if ids or names else self._known({})
+
+    async def _asked(self, ids: Collection[bytes], names: Collection[str]) -> KnownTopics:
+        await self._directory.learn(ids)
+        return self._known(await self._directory.existing(names))
+
+    def _known(self, partitions: Mapping[str, int]) -> KnownTopics:
+        node_id = self._node_id
+        if node_id is None:
+            brokers = self._directory.cluster.state.brokers
+            node_id = next(iter(brokers)) if len(brokers) == 1 else _ANY_BROKER
+        names = self._directory.names
+        return KnownTopics(names, partitions, node_id, auto_creates=self.auto_creates)

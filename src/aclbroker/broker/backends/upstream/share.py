@@ -1,0 +1,89 @@
+"""ShareFetch and ShareAcknowledge (KIP-932): what may no longer be read leaves the session."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, Final
+
+from aclbroker.broker.backends.backend import Later
+from aclbroker.broker.backends.upstream.backend import UpstreamBackend
+from aclbroker.broker.backends.upstream.forwarding import forward, later, read_answer, send
+from aclbroker.broker.backends.upstream.kept_session import (
+    MOST_SESSIONS,
+    SHARE_FETCH,
+    KeptSession,
+    checked_with,
+)
+from aclbroker.broker.gate.rights import RequestRights
+from aclbroker.protocol.errors import ErrorCode
+from aclbroker.protocol.messages.share_acknowledge import ShareAcknowledgeRequest
+from aclbroker.protocol.messages.share_fetch import ShareFetchRequest, ShareFetchResponse
+from aclbroker.protocol.primitives import Frame
+from aclbroker.turns import in_turns
+
+_BEGINS: Final = 0
+_ENDS: Final = -1
+"""The epochs of requests that begin a session and that end one."""
+
+
+def forward_share_fetch(
+    backend: UpstreamBackend, rights: RequestRights, request: ShareFetchRequest
+) -> Later:
+    """Forward a ShareFetch, and keep what is in its session.
+
+    A topic whose right was revoked is forgotten upstream, so that no more of its records are
+    acquired. Those that were acquired are released when their lock ends.
+    """
+    sessions = backend.pipelines[rights.context.session.connection].share_sessions
+    key = request.group_id, request.member_id
+    before = checked_with(rights)
+    session = sessions.pop(key, None)
+    epoch = request.share_session_epoch
+    if epoch == _BEGINS:
+        session = KeptSession(SHARE_FETCH, backend.directory.names.get)
+        session.begin(rights.asked, request, before)
+    elif session is not None and epoch != _ENDS:
+        request = session.continued(rights, request)
+    if session is not None and epoch != _ENDS:
+        sessions[key] = session
+        if len(sessions) > MOST_SESSIONS:
+            del sessions[next(iter(sessions))]
+    read = partial(_read, backend, rights, request, session)
+    sent = send(backend, rights, request, rights.context.api_version)
+    return later(backend, rights, sent, read)
+
+
+def forward_share_acknowledge(
+    backend: UpstreamBackend, rights: RequestRights, request: ShareAcknowledgeRequest
+) -> Later:
+    """Forward a ShareAcknowledge; the last of a session ends it."""
+    if request.share_session_epoch == _ENDS:
+        sessions = backend.pipelines[rights.context.session.connection].share_sessions
+        sessions.pop((request.group_id, request.member_id), None)
+    return forward(backend, rights, request)
+
+
+def _read(
+    backend: UpstreamBackend,
+    rights: RequestRights,
+    request: ShareFetchRequest,
+    session: KeptSession | None,
+    frame: Frame,
+) -> Any:
+    """Return the answer to a ShareFetch, with the refusals of topics of its session."""
+    response: ShareFetchResponse = read_answer(
+        backend, rights, request, rights.context.api_version, frame
+    )
+    if response.error_code:
+        return response
+    if not rights.allowed("member", (request.group_id,)):
+        # The right to read the group was revoked while the broker waited for records.
+        code = ErrorCode.GROUP_AUTHORIZATION_FAILED
+        for topic in in_turns(response.responses):
+            topic.partitions = [
+                SHARE_FETCH.refused(each.partition_index, code) for each in topic.partitions
+            ]
+    elif session is not None and request.share_session_epoch != _BEGINS:
+        refusals = session.refusals(rights.asked.topics)
+        response.responses = [*in_turns(response.responses), *refusals]
+    return response
