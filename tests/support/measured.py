@@ -41,6 +41,13 @@ MEASURED_BY = (
 )
 """The tests that must run every branch of the folders with a floor of their own."""
 
+NOT_MEASURED_BY = (
+    "tests/acl/reasoning/test_exact.py",
+    "tests/acl/reasoning/test_lint_exact.py",
+    "tests/cli/test_tutorials.py",
+)
+"""Tests among these that take long and run no branch that the others do not run."""
+
 _DATA = ROOT / "build" / "coverage"
 """The directory in which each process of pytest leaves what it has measured."""
 
@@ -122,6 +129,7 @@ class Recorder:
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
         """Measure the tests that count."""
         counts = item.nodeid.startswith(MEASURED_BY)
+        counts &= not item.nodeid.startswith(NOT_MEASURED_BY)
         if counts:
             self._coverage.start()
         try:
