@@ -49,7 +49,7 @@ def world(tmp_path: Path) -> Iterator[World]:
         address = f"127.0.0.1:{free.getsockname()[1]}"
     proxy = MeddlingProxy(address)
     with proxy:
-        # Clients are told the address of the proxy, as is the gateway.
+        # Clients and the gateway get the address of the proxy.
         listeners = {"listeners": f"PLAINTEXT://{address}"}
         advertised = {"advertised.listeners": f"PLAINTEXT://{proxy.address}"}
         (tmp_path / "upstream").mkdir()

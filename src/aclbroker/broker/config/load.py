@@ -40,7 +40,11 @@ from aclbroker.broker.config.store_url import (
     topics_of,
 )
 from aclbroker.broker.config.topic_defaults import topic_defaults
-from aclbroker.broker.config.upstream_definitions import BOOTSTRAP_SERVERS, UPSTREAM_PREFIX
+from aclbroker.broker.config.upstream_definitions import (
+    BOOTSTRAP_SERVERS,
+    FIRST_PORT,
+    UPSTREAM_PREFIX,
+)
 
 _NEXT_PRINCIPAL = re.compile(r"[,\s]\s*[A-Za-z]+:")
 
@@ -250,6 +254,8 @@ def _check_workers(reader: Reader, *, has_metadata: bool) -> None:
         return
     if not hasattr(os, "fork"):
         reader.refuse(name, "this system cannot fork a process", "1")
+    if any(name.endswith(FIRST_PORT) for name in reader.settings):
+        reader.refuse(name, "one process opens the ports of brokers", f"1 beside {FIRST_PORT}")
     if reader.value("aclbroker.cluster") == "memory":
         needed = "1 with aclbroker.cluster=memory"
         reader.refuse(name, "a cluster in memory is in one process", needed)

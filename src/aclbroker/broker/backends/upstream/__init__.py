@@ -1,6 +1,6 @@
 """A real cluster behind the gate: requests that the gate allows are forwarded to its brokers.
 
-`cluster` knows the brokers and their API versions. `connection` is one connection to a broker, and
-`pipeline` sends the requests of one client on it. `forwarding` has the common way of all requests.
-`handlers` lists the API keys, of which some have modules of their own.
+The modules `cluster`, `topics` and `subscriptions` hold the gateway's knowledge of it. A `pipeline`
+sends the requests of one client on a `connection`. All requests share the code in `forwarding`, and
+`handlers` lists the API keys.
 """

@@ -20,9 +20,9 @@ from aclbroker.broker.turns import wait
 class UpstreamBackend:
     """A real cluster behind the gate.
 
-    Requests go to the broker ``node_id``, or to any if it is None. ``advertised`` has the gateway's
-    address by listener. ``first_ports`` has the port of the broker with the id 0 by listener. A
-    listener without one can lead to one broker only.
+    Requests go to the broker ``node_id``, or to any if it is None. The gateway's address by
+    listener is in ``advertised``. The port of the broker with the id 0 by listener is in
+    ``first_ports``. A listener without one can lead to one broker only.
     """
 
     exceeds_rights: ClassVar[bool] = True

@@ -37,7 +37,7 @@ Sessions = dict[int, KeptSession]
 def forward_fetch(
     backend: UpstreamBackend, rights: RequestRights, request: FetchRequest
 ) -> Later | FetchResponse:
-    """Forward a Fetch, and keep what is in its session.
+    """Forward a Fetch, and keep the partitions of its session.
 
     A session that another connection has begun is unknown: clients begin another one when they
     connect again.
@@ -89,7 +89,7 @@ def _continued(
     session_id: int,
     response: FetchResponse,
 ) -> None:
-    """Add what may not be read to the answer of a session; forget a session that has ended."""
+    """Add the refused topics to the answer of a session; forget a session that has ended."""
     if response.error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND:
         sessions.pop(session_id, None)
     elif not response.error_code:

@@ -42,7 +42,7 @@ _FIRST_METADATA_WITHOUT_CREATION: Final = 4
 def forward_metadata(
     backend: UpstreamBackend, rights: RequestRights, request: MetadataRequest
 ) -> Later:
-    """Forward a Metadata at a version that tells whether missing topics are to be created.
+    """Forward a Metadata at a version with the field that forbids to create topics.
 
     Missing topics are created by a request of their own if the rest must not be.
     """

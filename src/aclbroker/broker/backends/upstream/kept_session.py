@@ -1,4 +1,4 @@
-"""Sessions of Fetch (KIP-227) and ShareFetch (KIP-932): what is in them, and what may be read."""
+"""Sessions of Fetch (KIP-227) and ShareFetch (KIP-932), and the rights to read their topics."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ NameOf = Callable[[bytes], str | None]
 class SessionForm(NamedTuple):
     """The fields and classes of one key's requests and answers.
 
-    ``number`` is the field of a request's partition with its number. ``again`` returns the
-    partition to ask for when it may be read again, and ``refused`` the entry of an answer for a
-    partition's number and an error code.
+    The field of a partition with its number is ``number``. The function ``again`` returns the
+    partition to ask for when the client may read it again. The function ``refused`` returns the
+    entry of an answer for a partition's number and an error code.
     """
 
     number: str
@@ -149,7 +149,7 @@ class KeptSession:
 def checked_with(rights: RequestRights) -> object:
     """Return a value that changes with each change of ACLs and of the session's principals.
 
-    It is None if the authorizer does not tell when its ACLs change.
+    It is None if the authorizer has no position of its ACLs.
     """
     position = rights.position()
     return None if position is None else (position, rights.context.session.peer)

@@ -1,4 +1,4 @@
-"""ShareFetch and ShareAcknowledge (KIP-932): what may no longer be read leaves the session."""
+"""ShareFetch and ShareAcknowledge (KIP-932): topics without a right leave the session."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _ENDS: Final = -1
 def forward_share_fetch(
     backend: UpstreamBackend, rights: RequestRights, request: ShareFetchRequest
 ) -> Later:
-    """Forward a ShareFetch, and keep what is in its session.
+    """Forward a ShareFetch, and keep the partitions of its session.
 
     A topic whose right was revoked is forgotten upstream, so that no more of its records are
     acquired. Those that were acquired are released when their lock ends.

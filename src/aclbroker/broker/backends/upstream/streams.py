@@ -23,7 +23,7 @@ def forward_streams_group_heartbeat(
     """Forward a heartbeat if its member may create the missing internal topics of its topology.
 
     The coordinator would create them with the rights of the gateway. A Kafka answers such a
-    heartbeat, and tells in its status that the topics are missing; here the whole of it is refused.
+    heartbeat with a status that names the missing topics. The gateway refuses it as a whole.
     """
     subtopologies = request.topology.subtopologies if request.topology else ()
     if any(part.source_topic_regex for part in in_turns(subtopologies)):

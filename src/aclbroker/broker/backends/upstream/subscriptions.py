@@ -31,11 +31,11 @@ _JOINS: Final = 0
 
 @dataclass(slots=True)
 class _Subscription:
-    """What a member subscribes to, and the names that the coordinator has for it.
+    """The subscription of a member, and the names that the coordinator has for it.
 
-    ``resolved_from`` has the topics, the position of the ACLs and the principals of the last
-    resolution, whose matching topics are ``matching``. ``sent`` is None if the coordinator's
-    answer to the last names was an error.
+    The last resolution is ``resolved_from`` topics, the position of the ACLs and principals. Its
+    result is ``matching``. The names ``sent`` are None if the coordinator's last answer was an
+    error.
     """
 
     names: Sequence[str] = ()
