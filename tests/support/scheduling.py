@@ -174,6 +174,7 @@ EXHAUSTIVE = (
 THOROUGH = (
     "tests/benchmarks/test_hidden_names.py",
     "tests/conformance/test_conformance.py",
+    "tests/gateway/test_streams_groups.py",
     "tests/http_api/test_out_of_reach.py",
     "tests/http_api/test_topic.py",
     "tests/kafka_store/test_completeness.py",
