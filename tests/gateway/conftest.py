@@ -13,10 +13,13 @@ from tests.support.broker import Broker
 from tests.support.broker_thread import ThreadBroker
 from tests.support.kafka import Kafka, free_ports
 
+IN_MEMORY = {"aclbroker.store": "memory:"}
+"""The store of a broker that lives as long as the session of the tests, without a thread."""
+
 
 def gateway_before(address: str, directory: Path, **overrides: str) -> Broker:
     """Start a gateway whose cluster upstream is at an address."""
-    settings = {"aclbroker.upstream.bootstrap.servers": address, **overrides}
+    settings = {"aclbroker.upstream.bootstrap.servers": address, **IN_MEMORY, **overrides}
     gateway = ThreadBroker(directory, settings)
     gateway.start()
     return gateway
@@ -54,6 +57,7 @@ def cluster_in_memory(directory: Path, **overrides: str) -> Broker:
         "aclbroker.cluster": "memory",
         "aclbroker.catalog.topics": "plain:3,single:1",
         "authorizer.class.name": "",
+        **IN_MEMORY,
     }
     broker = ThreadBroker(directory, {**settings, **overrides})
     broker.start()

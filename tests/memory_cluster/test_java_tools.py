@@ -147,7 +147,7 @@ def test_the_verifiable_producer_has_all_of_its_records_acknowledged(
 
 
 @pytest.mark.parametrize(
-    ("broker", "protocol"), [("node", "classic"), ("nodes", "consumer")], indirect=["broker"]
+    ("broker", "protocol"), [("one_node", "classic"), ("nodes", "consumer")], indirect=["broker"]
 )
 def test_the_verifiable_consumer_reads_and_commits_each_record_once(
     broker: Broker, protocol: str, tmp_path: Path, commands: Commands
@@ -170,7 +170,7 @@ def test_the_verifiable_consumer_reads_and_commits_each_record_once(
 
 
 @pytest.mark.parametrize(
-    ("broker", "protocol"), [("node", "classic"), ("nodes", "consumer")], indirect=["broker"]
+    ("broker", "protocol"), [("one_node", "classic"), ("nodes", "consumer")], indirect=["broker"]
 )
 def test_the_console_consumer_reads_on_where_its_group_has_come_to(
     broker: Broker, protocol: str, tmp_path: Path, commands: Commands

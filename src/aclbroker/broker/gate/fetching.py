@@ -17,6 +17,7 @@ from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.gate.topics_known import Topics
 from aclbroker.protocol.messages import APIS
 from aclbroker.protocol.messages.fetch import FetchResponse
+from aclbroker.protocol.messages.share_fetch import ShareFetchRequest
 from aclbroker.turns import in_turns
 
 _TOPICS: Final = "topics"
@@ -41,9 +42,27 @@ def check_shared(request: Any, rights: RequestRights, topics: Topics) -> Verdict
     """Check a ShareFetch or a ShareAcknowledge, whose answer may have topics of the session."""
     verdict = check_needs(request, rights, topics)
     if verdict.request is None:
+        _refuse_acknowledgements(request, verdict.response.responses)
         return verdict
     refusals = verdict.complete(APIS[rights.row.key].response()).responses
+    _refuse_acknowledgements(request, refusals)
     return _with_refusals(verdict.request, refusals) if refusals else verdict
+
+
+def _refuse_acknowledgements(request: Any, refusals: Collection[Any]) -> None:
+    """Refuse the acknowledgements in a ShareFetch, which have codes of their own."""
+    if not isinstance(request, ShareFetchRequest) or not refusals:
+        return
+    acknowledged = {
+        (topic.topic_id, partition.partition_index)
+        for topic in in_turns(request.topics)
+        for partition in in_turns(topic.partitions)
+        if partition.acknowledgement_batches
+    }
+    for topic in in_turns(refusals):
+        for partition in in_turns(topic.partitions):
+            if (topic.topic_id, partition.partition_index) in acknowledged:
+                partition.acknowledge_error_code = partition.error_code
 
 
 def _with_refusals(request: Any, refusals: Collection[Any]) -> Verdict:

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from aclbroker.broker.backends.backend import FeatureRange, KeyVersions
-from aclbroker.broker.backends.upstream.access import Access, UpstreamUnavailable
+from aclbroker.broker.backends.upstream.access import Access, UpstreamUnavailable, shown
 from aclbroker.broker.backends.upstream.connection import UpstreamConnection, connect
 from aclbroker.broker.backends.upstream.keys import FORWARDED, NEEDED
 from aclbroker.broker.backends.upstream.pipeline import Pipeline
@@ -134,13 +134,18 @@ class UpstreamCluster:
 
         Raises `UpstreamUnavailable`, also if no answer comes within ``request.timeout.ms``.
         """
+        own = self._own
         try:
             async with asyncio.timeout(self.access.settings.request_timeout):
                 await self._reached.wait()
-                if self._own is None:
+                own = self._own
+                if own is None:
                     raise UpstreamUnavailable(self.problem)
-                return await self._own.ask(key, self.version(key), message)
+                return await own.ask(key, self.version(key), message)
         except TimeoutError:
+            if own is not None:
+                # A broker that is silent may be gone without a word; another one can answer.
+                own.close()
             raise UpstreamUnavailable(f"no answer to {key.name} in time") from None
 
     async def refresh(self) -> None:
@@ -222,11 +227,12 @@ async def _learn(connection: UpstreamConnection) -> ClusterState:
     versions = {key: _common(APIS[key].versions, theirs.get(key, range(0))) for key in APIS}
     missing = [key.name for key in NEEDED if not versions[key]]
     if missing:
-        raise UpstreamUnavailable(f"the broker does not offer {', '.join(missing)}")
+        names = ", ".join(missing)
+        raise UpstreamUnavailable(f"{shown(connection.address)} does not offer {names}")
     key = ApiKey.DESCRIBE_CLUSTER
     cluster = await connection.ask(key, versions[key][-1], DescribeClusterRequest())
     if cluster.error_code:
-        raise UpstreamUnavailable(f"DESCRIBE_CLUSTER: {code_name(cluster.error_code)}")
+        raise _refused(connection, key, cluster.error_code)
     offered: dict[int, range] = {key: versions[key] for key in FORWARDED}
     return ClusterState(
         cluster.cluster_id,
@@ -252,8 +258,13 @@ async def _api_versions(connection: UpstreamConnection) -> ApiVersionsResponse:
     if answer.error_code == ErrorCode.UNSUPPORTED_VERSION:
         answer = await connection.ask(key, 0, request)
     if answer.error_code:
-        raise UpstreamUnavailable(f"API_VERSIONS: {code_name(answer.error_code)}")
+        raise _refused(connection, key, answer.error_code)
     return answer
+
+
+def _refused(connection: UpstreamConnection, key: ApiKey, code: int) -> UpstreamUnavailable:
+    address = shown(connection.address)
+    return UpstreamUnavailable(f"{address} answers {key.name} with {code_name(code)}")
 
 
 def _features(told: ApiVersionsResponse) -> dict[str, FeatureRange]:

@@ -10,10 +10,9 @@ from functools import partial
 from typing import Any, Final, cast
 
 from aclbroker.broker.backends.upstream.access import Access, UpstreamUnavailable, shown
-from aclbroker.broker.client.errors import ClientError
+from aclbroker.broker.client.errors import ClientError, code_name
 from aclbroker.broker.client.sasl.mechanism import SaslClient
 from aclbroker.broker.client.settings import Address
-from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.messages import APIS, ApiKey
 from aclbroker.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from aclbroker.protocol.messages.sasl_handshake import SaslHandshakeRequest
@@ -80,11 +79,6 @@ class UpstreamConnection(asyncio.Protocol):
         """Whether requests can be sent."""
         return not self._lost and self._transport is not None and not self._transport.is_closing()
 
-    @property
-    def is_at_work(self) -> bool:
-        """Whether answers are missing."""
-        return bool(self._expected)
-
     def send(self, frame: Frame, correlation_id: int | None, answer: asyncio.Future[Frame]) -> None:
         """Send a request. ``answer`` becomes its answer, a frame without its length.
 
@@ -140,14 +134,15 @@ class UpstreamConnection(asyncio.Protocol):
         if correlation_id != expected:
             self._expected.appendleft((expected, answer))
             raise ProtocolError(f"the answer {correlation_id} came in place of {expected}")
+        if answer.done():
+            return  # It came too late.
         self._unread.append(len(frame))
         self._unread_bytes += len(frame)
         if self._unread_bytes > _MOST_UNREAD_BYTES and not self._is_paused:
             # The client does not read as fast as the broker sends.
             self._is_paused = True
             self._of_transport().pause_reading()
-        if not answer.done():
-            answer.set_result(frame)
+        answer.set_result(frame)
 
     def _of_transport(self) -> asyncio.Transport:
         if self._transport is None:
@@ -217,7 +212,7 @@ async def _log_in(connection: UpstreamConnection, client: SaslClient, mechanism:
         request = SaslAuthenticateRequest(message)
         answer = await connection.ask(ApiKey.SASL_AUTHENTICATE, 1, request)
         if answer.error_code:
-            reason = answer.error_message or ErrorCode(answer.error_code).name
+            reason = answer.error_message or code_name(answer.error_code)
             raise _refused(connection, f"it refuses the login: {reason}")
         # The proof of a password takes milliseconds, or seconds if the broker asks for that.
         message = await asyncio.to_thread(client.answer, answer.auth_bytes)

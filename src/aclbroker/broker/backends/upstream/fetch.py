@@ -56,7 +56,8 @@ def forward_fetch(
             request = dataclasses.replace(request, session_id=0)
         sessions.pop(request.session_id, None)
         finish = partial(_begun, backend, rights, request, sessions, before)
-    elif session is None:
+    elif session is None or session.is_too_large:
+        sessions.pop(request.session_id, None)
         return FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
     else:
         request = session.continued(rights, request)

@@ -14,6 +14,9 @@ from aclbroker.turns import in_turns
 MOST_SESSIONS: Final = 64
 """The most sessions of a connection. A consumer has one, a share consumer one for each group."""
 
+_MOST_PARTITIONS: Final = 100_000
+"""The most partitions of a session. For a client of more its session is unknown."""
+
 Topic = str | bytes
 """The name of a topic or its id."""
 
@@ -63,14 +66,20 @@ class KeptSession:
     when the right is there again.
     """
 
-    __slots__ = ("_checked_with", "_form", "_name_of", "_partitions", "_refused")
+    __slots__ = ("_checked_with", "_count", "_form", "_name_of", "_partitions", "_refused")
 
     def __init__(self, form: SessionForm, name_of: NameOf) -> None:
         self._form = form
         self._name_of = name_of
         self._partitions: dict[Topic, dict[int, Any]] = {}
+        self._count = 0
         self._refused: set[Topic] = set()
         self._checked_with: object = None
+
+    @property
+    def is_too_large(self) -> bool:
+        """Whether the session has so many partitions that it must be given up."""
+        return self._count > _MOST_PARTITIONS
 
     def begin(self, asked: Any, allowed: Any, checked_with: object) -> None:
         """Take the partitions of the request that began the session, of which some are allowed.
@@ -90,25 +99,23 @@ class KeptSession:
         asked = rights.asked
         self._update(asked)
         named = set(_topics_of(allowed))
-        refused = (self._refused - named) | (set(_topics_of(asked)) - named)
+        refused_now = set(_topics_of(asked)) - named
+        refused = self._refused - named
         now = checked_with(rights)
         if now is None or now != self._checked_with:
             readable = rights.allowed("session", {self._name(each) for each in self._partitions})
-            refused |= {each for each in self._partitions if self._name(each) not in readable}
-            refused -= {each for each in self._refused if self._name(each) in readable}
+            refused = {each for each in self._partitions if self._name(each) not in readable}
             self._checked_with = now
-        refused &= self._partitions.keys()
+        refused = (refused | refused_now) & self._partitions.keys()
         back, gone = self._refused - refused, refused - self._refused
         self._refused = refused
         form = self._form
-        again = [
-            _entry(form.topic, each, list(map(form.again, self._partitions[each].values())))
-            for each in back
-        ]
+        again = [_entry(form.topic, each, self._unnamed(each, allowed)) for each in back]
         forgotten = [
             _entry(form.forgotten_topic, each, list(self._partitions[each])) for each in gone
         ]
         kept = [topic for topic in in_turns(allowed.topics) if _topic_of(topic) not in refused]
+        again = [entry for entry in again if entry.partitions]
         if not again and not forgotten and len(kept) == len(allowed.topics):
             return allowed
         return dataclasses.replace(
@@ -130,15 +137,29 @@ class KeptSession:
             refused.append(_entry(self._form.answered_topic, topic, partitions))
         return refused
 
+    def _unnamed(self, topic: Topic, request: Any) -> list[Any]:
+        """Return the partitions of a topic that a request does not name itself."""
+        form = self._form
+        named = {
+            getattr(partition, form.number)
+            for entry in in_turns(request.topics)
+            if _topic_of(entry) == topic
+            for partition in entry.partitions
+        }
+        partitions = self._partitions[topic].items()
+        return [form.again(partition) for number, partition in partitions if number not in named]
+
     def _update(self, asked: Any) -> None:
         number = self._form.number
         for topic in in_turns(asked.topics):
             partitions = self._partitions.setdefault(_topic_of(topic), {})
+            before = len(partitions)
             partitions.update((getattr(each, number), each) for each in topic.partitions)
+            self._count += len(partitions) - before
         for forgotten in in_turns(asked.forgotten_topics_data):
             partitions = self._partitions.get(_topic_of(forgotten), {})
             for index in forgotten.partitions:
-                partitions.pop(index, None)
+                self._count -= partitions.pop(index, None) is not None
             if not partitions:
                 self._partitions.pop(_topic_of(forgotten), None)
 

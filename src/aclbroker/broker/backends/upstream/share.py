@@ -28,7 +28,7 @@ _ENDS: Final = -1
 
 def forward_share_fetch(
     backend: UpstreamBackend, rights: RequestRights, request: ShareFetchRequest
-) -> Later:
+) -> Later | ShareFetchResponse:
     """Forward a ShareFetch, and keep the partitions of its session.
 
     A topic whose right was revoked is forgotten upstream, so that no more of its records are
@@ -39,6 +39,8 @@ def forward_share_fetch(
     before = checked_with(rights)
     session = sessions.pop(key, None)
     epoch = request.share_session_epoch
+    if session is not None and session.is_too_large and epoch > _BEGINS:
+        return ShareFetchResponse(error_code=ErrorCode.SHARE_SESSION_NOT_FOUND)
     if epoch == _BEGINS:
         session = KeptSession(SHARE_FETCH, backend.directory.names.get)
         session.begin(rights.asked, request, before)

@@ -8,42 +8,48 @@ the expression. It sends them again when topics or rights have changed.
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 from collections import OrderedDict
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from aclbroker.acl.authorizer import Position
 from aclbroker.broker.backends.upstream.topics import TopicDirectory
 from aclbroker.broker.gate.rights import RequestRights
+from aclbroker.broker.memory.groups.group import GroupError
 from aclbroker.broker.memory.groups.patterns import compiled
-from aclbroker.broker.memory.name_regex import NameRegex
 from aclbroker.broker.turns import wait
+from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from aclbroker.turns import in_turns
 
-_MOST_MEMBERS: Final = 100_000
+_MOST_MEMBERS: Final = 10_000
 """The most members that are remembered; the one that was silent for longest is forgotten."""
+
+_MOST_NAMES: Final = 100
+"""The most names beside a regular expression. No client of Kafka's sends both."""
 
 _JOINS: Final = 0
 """The epoch with which a member joins a group; a lower one leaves it."""
 
+_compiled = lru_cache(64)(compiled)
+"""Compiles an expression, whose program can take 256 KiB, and remembers the last ones."""
+
 
 @dataclass(slots=True)
 class _Subscription:
-    """The subscription of a member, and the names that the coordinator has for it.
+    """The subscription of a member: its ``names`` and its regular expression ``pattern``.
 
-    The last resolution is ``resolved_from`` topics, the position of the ACLs and principals. Its
-    result is ``matching``. The names ``sent`` are None if the coordinator's last answer was an
-    error.
+    The last resolution was made for ``resolved_with`` topics, a position of ACLs and principals.
+    Its names have the hash ``sent``, which is None if the coordinator's last answer was an error.
     """
 
     names: Sequence[str] = ()
-    regex: NameRegex | None = None
     pattern: str = ""
-    resolved_from: tuple[Sequence[str], Position | None, Sequence[str]] | None = None
-    matching: Collection[str] = ()
-    sent: frozenset[str] | None = None
+    resolved_with: tuple[Sequence[str], Position | None, Sequence[str]] | None = None
+    sent: bytes | None = None
 
 
 class Subscriptions:
@@ -62,55 +68,77 @@ class Subscriptions:
         `UpstreamUnavailable`.
         """
         key = request.group_id, request.member_id
-        known = self._members.pop(key, None)
-        if request.member_epoch < _JOINS or (known is None and not request.subscribed_topic_regex):
+        subscription = self._members.get(key)
+        if request.member_epoch < _JOINS:
+            self._members.pop(key, None)
             return request
-        subscription = known or _Subscription()
-        if request.subscribed_topic_names is not None:
-            subscription.names = tuple(request.subscribed_topic_names)
-        pattern = request.subscribed_topic_regex
-        if pattern is not None and pattern != subscription.pattern:
-            subscription.regex = compiled(pattern) if pattern else None
-            subscription.pattern, subscription.resolved_from = pattern, None
-        if subscription.regex is None:
+        if subscription is None and not request.subscribed_topic_regex:
+            return request
+        subscription = _changed(subscription or _Subscription(), request)
+        if not subscription.pattern:
             # The member has given the expression up, so that only its names are left.
-            return self._with_names(request, subscription.names)
+            self._members.pop(key, None)
+            return _with_names(request, subscription.names)
         self._remember(key, subscription)
-        self._resolve(subscription, rights)
-        names = frozenset((*subscription.names, *subscription.matching))
-        is_told = names == subscription.sent and request.member_epoch > _JOINS
-        subscription.sent = names
-        return self._with_names(request, None if is_told else sorted(names))
+        names = self._new_names(subscription, rights, request)
+        return _with_names(request, names)
 
     def refused(self, request: ConsumerGroupHeartbeatRequest) -> None:
         """Note that the coordinator has answered a heartbeat with an error."""
         subscription = self._members.get((request.group_id, request.member_id))
         if subscription is not None:
-            subscription.sent = None
+            subscription.sent = subscription.resolved_with = None
 
-    def _resolve(self, subscription: _Subscription, rights: RequestRights) -> None:
+    def _new_names(
+        self,
+        subscription: _Subscription,
+        rights: RequestRights,
+        request: ConsumerGroupHeartbeatRequest,
+    ) -> Sequence[str] | None:
+        """Return the names of all topics of a member; None if the coordinator has them."""
         topics = self._directory.listed()
         if not isinstance(topics, tuple):
             topics = wait(topics)
-        position = rights.position()
-        resolved_from = topics, position, rights.context.session.principals
-        if position is not None and resolved_from == subscription.resolved_from:
-            return
+        position, joins = rights.position(), request.member_epoch == _JOINS
+        resolved_with = topics, position, rights.context.session.principals
+        is_same = position is not None and resolved_with == subscription.resolved_with
+        if is_same and not joins:
+            return None
         # As in Kafka the rights come first, so that the time reveals no hidden names.
-        regex = subscription.regex
-        if regex is not None:
-            visible = rights.visible("show", topics)
-            subscription.matching = [name for name in in_turns(visible) if regex.matches(name)]
-        subscription.resolved_from = resolved_from
-
-    def _with_names(
-        self, request: ConsumerGroupHeartbeatRequest, names: Sequence[str] | None
-    ) -> ConsumerGroupHeartbeatRequest:
-        return dataclasses.replace(
-            request, subscribed_topic_names=names, subscribed_topic_regex=None
-        )
+        visible = rights.visible("show", topics)
+        regex = _compiled(subscription.pattern)
+        matching = [name for name in in_turns(visible) if regex.matches(name)]
+        names = sorted({*matching, *subscription.names})
+        sent = hashlib.blake2b("\n".join(names).encode()).digest()
+        is_known = sent == subscription.sent and not joins
+        subscription.resolved_with, subscription.sent = resolved_with, sent
+        return None if is_known else names
 
     def _remember(self, key: tuple[str, str], subscription: _Subscription) -> None:
         self._members[key] = subscription
+        self._members.move_to_end(key)
         if len(self._members) > _MOST_MEMBERS:
             self._members.popitem(last=False)
+
+
+def _changed(subscription: _Subscription, request: ConsumerGroupHeartbeatRequest) -> _Subscription:
+    """Return a subscription as a heartbeat changes it; raises `GroupError`."""
+    names, pattern = request.subscribed_topic_names, request.subscribed_topic_regex
+    if names is None and pattern in (None, subscription.pattern):
+        return subscription
+    names = subscription.names if names is None else tuple(names)
+    pattern = subscription.pattern if pattern is None else pattern
+    if pattern:
+        _compiled(pattern)
+        if len(names) > _MOST_NAMES:
+            raise GroupError(
+                ErrorCode.INVALID_REQUEST,
+                f"More than {_MOST_NAMES} topics beside a regular expression are not supported.",
+            )
+    return _Subscription(names, pattern)
+
+
+def _with_names(
+    request: ConsumerGroupHeartbeatRequest, names: Sequence[str] | None
+) -> ConsumerGroupHeartbeatRequest:
+    return dataclasses.replace(request, subscribed_topic_names=names, subscribed_topic_regex=None)
