@@ -13,12 +13,14 @@ from aclbroker.protocol.messages import ApiKey
 from aclbroker.protocol.messages.create_acls import AclCreation
 from aclbroker.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from aclbroker.protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
+from aclbroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.clients.acl_command import Commands
 from tests.memory.records import batch
 from tests.memory_cluster import raw
 from tests.memory_cluster.test_java_tools import User
 from tests.support.accounts import PASSWORDS
 from tests.support.broker import Broker
+from tests.support.process import wait_for
 
 WITHIN = 30.0
 TOPIC, GROUP = 2, 3
@@ -39,6 +41,20 @@ def login(gateway: Broker, user: str, **more: Any) -> dict[str, Any]:
 def allow(gateway: Broker, user: str, topic: str, *operations: int) -> None:
     codes = raw.admin(gateway).create(*(raw.acl(user, each, topic) for each in operations))
     assert not any(codes)
+
+
+def create(gateway: Broker, topic: str) -> None:
+    """Create a topic of one partition, and wait until it has a leader."""
+    admin = raw.admin(gateway)
+    created = CreateTopicsRequest([CreatableTopic(topic, 1, 1)], 10_000)
+    assert admin.ask(ApiKey.CREATE_TOPICS, 7, created).topics[0].error_code == 0
+
+    def is_led() -> bool | None:
+        asked = MetadataRequest([MetadataRequestTopic(name=topic)], False)
+        [found] = admin.ask(ApiKey.METADATA, 12, asked).topics
+        return True if not found.error_code and not found.partitions[0].error_code else None
+
+    wait_for("a leader", is_led, WITHIN)
 
 
 def values(consumer: Consumer, count: int) -> list[str]:
@@ -113,7 +129,8 @@ def test_librdkafka_writes_and_a_group_of_it_reads(before_kafka: Broker, protoco
 
 def test_a_producer_without_write_is_refused_within_a_second(before_kafka: Broker):
     topic = f"refused-{uuid.uuid4().hex}"
-    allow(before_kafka, "alice", topic, raw.CREATE, raw.DESCRIBE)
+    create(before_kafka, topic)
+    allow(before_kafka, "alice", topic, raw.DESCRIBE)
     errors: list[str] = []
 
     def delivered(error: KafkaError | None, _message: object) -> None:
@@ -129,8 +146,7 @@ def test_a_producer_without_write_is_refused_within_a_second(before_kafka: Broke
 def test_a_right_that_is_revoked_while_a_fetch_waits_holds_for_its_answer(before_kafka: Broker):
     topic = f"revoked-{uuid.uuid4().hex}"
     admin = raw.admin(before_kafka)
-    created = [CreatableTopic(topic, 1, 1)]
-    admin.ask(ApiKey.CREATE_TOPICS, 7, CreateTopicsRequest(created, 10_000))
+    create(before_kafka, topic)
     allow(before_kafka, "bob", topic, raw.READ)
     bob = raw.logged_in(before_kafka, "bob")
     asked = raw.request({topic: [raw.partition(0)]}, max_wait_ms=20_000)
