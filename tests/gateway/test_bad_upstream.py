@@ -10,20 +10,24 @@ import pytest
 
 from aclbroker.broker.client.blocking import ConnectionClosed
 from aclbroker.protocol.messages import ApiKey
+from aclbroker.protocol.messages import produce as p
 from aclbroker.protocol.messages.list_groups import ListGroupsRequest
 from aclbroker.protocol.messages.metadata import MetadataRequest
-from tests.gateway.conftest import cluster_in_memory, gateway_before
 from tests.gateway.meddling import Last, Meddle, MeddlingProxy, framed
+from tests.memory.records import batch
 from tests.memory_cluster import raw
 from tests.server.test_status import page
 from tests.support.accounts import PLAIN_JAAS
 from tests.support.broker import Broker
 from tests.support.broker_thread import ThreadBroker
 from tests.support.client import request_frame
+from tests.support.gateway import cluster_in_memory, gateway_before
 from tests.support.process import wait_for
 
 WITHIN = 20.0
 TOPICS = {"plain", "single"}
+MOST_ACCEPTED = 300 << 20
+"""More bytes than a client may have in the gateway and in all buffers on the way."""
 
 
 class World:
@@ -150,6 +154,19 @@ def test_a_silent_cluster_keeps_no_other_client_waiting(world: World):
     waiting.close()
     world.proxy.mend()
     assert names(other) >= TOPICS
+
+
+def test_a_producer_without_answers_is_stopped_when_the_cluster_does_not_read(world: World):
+    client = raw.admin(world.gateway)
+    assert names(client) >= TOPICS
+    world.proxy.cut()
+    data = [p.PartitionProduceData(0, batch(b"x" * 1_000_000))]
+    request = p.ProduceRequest(None, 0, 1000, [p.TopicProduceData("single", partition_data=data)])
+    frame = request_frame(ApiKey.PRODUCE, 12, request, 1)
+    client.socket.settimeout(2)
+    with pytest.raises(TimeoutError):
+        client.socket.sendall(frame * (MOST_ACCEPTED // len(frame)))
+    world.proxy.mend()
 
 
 def _problems(gateway: Broker) -> list[str] | None:

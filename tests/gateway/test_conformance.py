@@ -9,8 +9,8 @@ import pytest
 
 from tests.conformance_tool.examples import command_config, conformance, to
 from tests.conformance_tool.test_behaviour import AS_RECORDED
-from tests.gateway.conftest import gateway_before
 from tests.support.broker import Broker
+from tests.support.gateway import gateway_before
 from tests.support.kafka import Kafka, running_kafka
 
 pytestmark = [pytest.mark.thorough, pytest.mark.timeout(900)]

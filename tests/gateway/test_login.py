@@ -12,11 +12,11 @@ from aclbroker.protocol.messages.alter_user_scram_credentials import (
     ScramCredentialUpsertion,
 )
 from aclbroker.protocol.messages.metadata import MetadataRequest
-from tests.gateway.conftest import cluster_in_memory, gateway_before
 from tests.memory_cluster import raw
 from tests.support.accounts import PASSWORDS
 from tests.support.broker import Broker
 from tests.support.certificates import Authority
+from tests.support.gateway import cluster_in_memory, gateway_before
 from tests.support.tls import LISTENERS, pem_stores
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"

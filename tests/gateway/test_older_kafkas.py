@@ -8,10 +8,10 @@ from confluent_kafka import Consumer, Producer
 from aclbroker.broker.handlers import ANSWERED_HERE
 from aclbroker.protocol.messages import APIS, ApiKey
 from aclbroker.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
-from tests.gateway.conftest import gateway_before
 from tests.gateway.test_real_clients import values
 from tests.support.broker import Broker
 from tests.support.client import Client
+from tests.support.gateway import gateway_before
 from tests.support.kafka import QUICK_TO_START, Kafka
 from tests.support.packages import SLF4J, jars
 

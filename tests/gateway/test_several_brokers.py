@@ -10,8 +10,8 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from tests.gateway.conftest import gateway_of_nodes
 from tests.support.broker import Broker
+from tests.support.gateway import gateway_of_nodes
 from tests.support.kafka import Kafka, running_cluster
 from tests.support.process import wait_for
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from tests.clients.acl_command import Commands
-from tests.gateway.conftest import gateway_before, gateway_of_nodes
 from tests.memory_cluster import raw
 from tests.support.broker import Broker
+from tests.support.gateway import gateway_before, gateway_of_nodes
 
 TOPICS = "plain:3,single:1"
 

@@ -71,7 +71,7 @@ class RequestRights:
 
     Without an ``authorizer`` everything is allowed, except on a resource whose name is null.
     ``asked`` is the request as it came, refused parts included, ``creatable`` has the missing
-    topics that it may create, and ``is_whole`` tells whether the handler's answer is left as it is.
+    topics that it may create, and ``is_whole`` is true if the gate adds nothing to the answer.
     ``frame`` has the bytes of the request, or none if its header has undeclared tagged fields. All
     four are there once it was checked. Nobody has a right on topics that are ``reserved``,
     whatever the authorizer says.

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from typing import Final
 
 from aclbroker.broker.backends.upstream.backend import UpstreamBackend
 from aclbroker.broker.backends.upstream.cluster import UpstreamCluster
@@ -19,6 +21,9 @@ from aclbroker.broker.server.cluster_services import ListenerNodes
 from aclbroker.broker.server.doors import Door
 
 log = get_logger()
+
+_RETRY_S: Final = 10.0
+_LAST_PORT: Final = 65535
 
 Listen = Callable[[Listener, Services], Door]
 """Opens a listener whose clients get these services; raises `OSError`."""
@@ -41,11 +46,6 @@ class BrokerListeners:
         self._doors: dict[tuple[int, str], Door] = {}
         self._accepting: list[asyncio.Task[None]] = []
 
-    @property
-    def doors(self) -> Iterable[Door]:
-        """The open listeners."""
-        return self._doors.values()
-
     def open(self, listen: Listen) -> None:
         """Listen for the brokers that have no port yet.
 
@@ -58,25 +58,38 @@ class BrokerListeners:
                 f"{FIRST_PORT} is needed, because the cluster upstream has {count} brokers; it is "
                 f"not set for listener {', '.join(self._of_one_broker)}"
             )
+        problem: OSError | ValueError | None = None
         for node_id in sorted(self._cluster.state.brokers):
             for listener in self._listeners:
                 if (node_id, listener.name) not in self._doors:
-                    door = listen(
-                        _of_broker(listener, node_id), _services_of(self._services, node_id)
-                    )
-                    self._doors[node_id, listener.name] = door
-                    self._accepting.append(asyncio.create_task(door.accept()))
+                    try:
+                        self._listen(listen, _of_broker(listener, node_id), node_id)
+                    except (OSError, ValueError) as error:
+                        problem = error
+        if problem is not None:
+            raise problem
+
+    def _listen(self, listen: Listen, listener: Listener, node_id: int) -> None:
+        door = listen(listener, _services_of(self._services, node_id))
+        self._doors[node_id, listener.name] = door
+        self._accepting.append(asyncio.create_task(door.accept()))
 
     async def follow(self, listen: Listen) -> None:
-        """Listen for brokers that are new, until cancelled."""
+        """Listen for brokers that are new, until cancelled; try again where a port was taken."""
+        last = ""
         while True:
             try:
                 self.open(listen)
+                last = ""
             except (OSError, ValueError) as error:
-                log.error(
-                    "cannot listen for a broker upstream", setting=FIRST_PORT, reason=str(error)
-                )
-            await self._cluster.changed()
+                if str(error) != last:
+                    last = str(error)
+                    log.error(
+                        "cannot listen for a broker upstream", setting=FIRST_PORT, reason=last
+                    )
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_RETRY_S):
+                    await self._cluster.changed()
 
     async def close(self) -> None:
         """Accept no more connections."""
@@ -117,4 +130,9 @@ def _services_of(services: Services, node_id: int) -> Services:
 
 def _of_broker(listener: Listener, node_id: int) -> Listener:
     port = (listener.first_broker_port or 0) + node_id
+    if port > _LAST_PORT:
+        raise ValueError(
+            f"{FIRST_PORT}={listener.first_broker_port}: the broker {node_id} would have the port "
+            f"{port}; set a lower first port"
+        )
     return replace(listener, port=port, advertised_port=port)

@@ -61,9 +61,8 @@ async def load_parts(
     """Load what is needed before clients are let in; ``running`` closes it again.
 
     ``waits`` is called with the reason while a shared store or the cluster upstream is out of
-    reach.
-    Further clusters whose stores are out of reach are left for later, and with ``bears_failures``
-    those whose stores fail.
+    reach. Further clusters whose stores are out of reach are left for later, and with
+    ``bears_failures`` those whose stores fail.
     Raises StartError, and StoreError if the store fails.
     """
     try:

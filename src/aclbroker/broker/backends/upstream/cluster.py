@@ -222,8 +222,8 @@ class UpstreamCluster:
 
 async def _learn(connection: UpstreamConnection) -> ClusterState:
     """Ask a broker for its API versions, features and cluster; raises `UpstreamUnavailable`."""
-    told = await _api_versions(connection)
-    theirs = {each.api_key: range(each.min_version, each.max_version + 1) for each in told.api_keys}
+    answer = await _api_versions(connection)
+    theirs = {api.api_key: range(api.min_version, api.max_version + 1) for api in answer.api_keys}
     versions = {key: _common(APIS[key].versions, theirs.get(key, range(0))) for key in APIS}
     missing = [key.name for key in NEEDED if not versions[key]]
     if missing:
@@ -240,8 +240,8 @@ async def _learn(connection: UpstreamConnection) -> ClusterState:
         versions,
         offered,
         tuple(KeyVersions(key, each[0], each[-1]) for key, each in offered.items() if each),
-        _features(told),
-        told.finalized_features_epoch,
+        _features(answer),
+        answer.finalized_features_epoch,
     )
 
 
@@ -267,11 +267,13 @@ def _refused(connection: UpstreamConnection, key: ApiKey, code: int) -> Upstream
     return UpstreamUnavailable(f"{address} answers {key.name} with {code_name(code)}")
 
 
-def _features(told: ApiVersionsResponse) -> dict[str, FeatureRange]:
-    levels = {each.name: each.max_version_level for each in told.finalized_features}
+def _features(answer: ApiVersionsResponse) -> dict[str, FeatureRange]:
+    levels = {feature.name: feature.max_version_level for feature in answer.finalized_features}
     return {
-        each.name: FeatureRange(each.min_version, each.max_version, levels.get(each.name, 0))
-        for each in told.supported_features
+        feature.name: FeatureRange(
+            feature.min_version, feature.max_version, levels.get(feature.name, 0)
+        )
+        for feature in answer.supported_features
     }
 
 

@@ -46,6 +46,8 @@ class UpstreamConnection(asyncio.Protocol):
         self._unread: deque[int] = deque()
         self._unread_bytes = 0
         self._is_paused = False
+        self._is_full = False
+        self._unsent: list[asyncio.Future[Frame]] = []
         self._transport: asyncio.Transport | None = None
         self._lost = ""
         self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -69,10 +71,24 @@ class UpstreamConnection(asyncio.Protocol):
         self._lost = self._lost or "the connection was closed" + (f": {error}" if error else "")
         if not self.closed.done():
             self.closed.set_result(None)
-        expected, self._expected = self._expected, deque()
-        for _, answer in expected:
+        answers = [*(answer for _, answer in self._expected), *self._unsent]
+        self._expected.clear()
+        self._unsent.clear()
+        for answer in answers:
             if not answer.done():
                 answer.set_exception(self._error())
+
+    def pause_writing(self) -> None:
+        """Note that the broker reads more slowly than requests come."""
+        self._is_full = True
+
+    def resume_writing(self) -> None:
+        """Let the requests end that have no answer and waited for the broker to read."""
+        self._is_full = False
+        unsent, self._unsent = self._unsent, []
+        for answer in unsent:
+            if not answer.done():
+                answer.set_result(b"")
 
     @property
     def is_open(self) -> bool:
@@ -83,16 +99,21 @@ class UpstreamConnection(asyncio.Protocol):
         """Send a request. ``answer`` becomes its answer, a frame without its length.
 
         Without a correlation id the broker sends no answer (a Produce with acks=0); ``answer`` is
-        then empty. It fails with `UpstreamUnavailable` if the connection is lost.
+        then empty, and comes when the broker reads. It fails with `UpstreamUnavailable` if the
+        connection is lost.
         """
         if self._transport is None or not self.is_open:
             answer.set_exception(self._error())
             return
-        if correlation_id is None:
-            answer.set_result(b"")
-        else:
+        if correlation_id is not None:
             self._expected.append((correlation_id, answer))
         self._transport.writelines((_LENGTH.pack(len(frame)), frame))
+        if correlation_id is None:
+            # The request counts as memory of its principal until then.
+            if self._is_full:
+                self._unsent.append(answer)
+            else:
+                answer.set_result(b"")
 
     async def ask(self, key: ApiKey, version: int, message: Any) -> Any:
         """Send one of the gateway's own requests and return the message of its answer.
@@ -192,8 +213,8 @@ def _reason(error: Exception) -> str:
     if isinstance(error, TimeoutError):
         return "no answer in time"
     if isinstance(error, ssl.SSLError):
-        told = getattr(error, "verify_message", None) or error.reason or str(error)
-        return f"TLS handshake failed: {str(told).replace('_', ' ').lower()}"
+        reason = getattr(error, "verify_message", None) or error.reason or str(error)
+        return f"TLS handshake failed: {str(reason).replace('_', ' ').lower()}"
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     return str(error)

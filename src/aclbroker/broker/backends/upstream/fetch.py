@@ -76,7 +76,7 @@ def _begun(
 ) -> None:
     """Note the session that an answer begins, if it begins one."""
     if response.session_id and not response.error_code:
-        session = KeptSession(FETCH, backend.directory.names.get)
+        session = KeptSession(FETCH, backend.directory)
         session.begin(rights.asked, request, before)
         sessions[response.session_id] = session
         if len(sessions) > MOST_SESSIONS:

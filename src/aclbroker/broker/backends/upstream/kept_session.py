@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any, Final, NamedTuple, Protocol
 
 from aclbroker.broker.gate.rights import RequestRights
+from aclbroker.broker.turns import wait
 from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.messages import fetch, share_fetch
 from aclbroker.turns import in_turns
@@ -20,8 +21,14 @@ _MOST_PARTITIONS: Final = 100_000
 Topic = str | bytes
 """The name of a topic or its id."""
 
-NameOf = Callable[[bytes], str | None]
-"""Returns the name of a topic id, None if it is unknown."""
+
+class TopicIds(Protocol):
+    """The topic ids of the cluster upstream: `broker.backends.upstream.topics.TopicDirectory`."""
+
+    names: dict[bytes, str]
+
+    async def learn(self, ids: Collection[bytes]) -> None:
+        """Ask for the names of topic ids."""
 
 
 class SessionForm(NamedTuple):
@@ -66,11 +73,11 @@ class KeptSession:
     when the right is there again.
     """
 
-    __slots__ = ("_checked_with", "_count", "_form", "_name_of", "_partitions", "_refused")
+    __slots__ = ("_checked_with", "_count", "_directory", "_form", "_partitions", "_refused")
 
-    def __init__(self, form: SessionForm, name_of: NameOf) -> None:
+    def __init__(self, form: SessionForm, directory: TopicIds) -> None:
         self._form = form
-        self._name_of = name_of
+        self._directory = directory
         self._partitions: dict[Topic, dict[int, Any]] = {}
         self._count = 0
         self._refused: set[Topic] = set()
@@ -94,7 +101,8 @@ class KeptSession:
         """Return the request that continues the session upstream.
 
         ``allowed`` is the part of the client's request that the gate has allowed. If ACLs have
-        changed, the rights on all topics of the session are asked for again.
+        changed, the rights on all topics of the session are asked for again. It may then wait for
+        names of topic ids, and raise `UpstreamUnavailable`.
         """
         asked = rights.asked
         self._update(asked)
@@ -103,8 +111,12 @@ class KeptSession:
         refused = self._refused - named
         now = checked_with(rights)
         if now is None or now != self._checked_with:
-            readable = rights.allowed("session", {self._name(each) for each in self._partitions})
-            refused = {each for each in self._partitions if self._name(each) not in readable}
+            topics = list(self._partitions)
+            unknown = {each for each in in_turns(topics) if self._name(each) is None}
+            if unknown:
+                wait(self._directory.learn([each for each in unknown if isinstance(each, bytes)]))
+            readable = rights.allowed("session", {self._name(each) for each in in_turns(topics)})
+            refused = {each for each in in_turns(topics) if self._name(each) not in readable}
             self._checked_with = now
         refused = (refused | refused_now) & self._partitions.keys()
         back, gone = self._refused - refused, refused - self._refused
@@ -154,17 +166,17 @@ class KeptSession:
         for topic in in_turns(asked.topics):
             partitions = self._partitions.setdefault(_topic_of(topic), {})
             before = len(partitions)
-            partitions.update((getattr(each, number), each) for each in topic.partitions)
+            partitions.update((getattr(each, number), each) for each in in_turns(topic.partitions))
             self._count += len(partitions) - before
         for forgotten in in_turns(asked.forgotten_topics_data):
             partitions = self._partitions.get(_topic_of(forgotten), {})
-            for index in forgotten.partitions:
+            for index in in_turns(forgotten.partitions):
                 self._count -= partitions.pop(index, None) is not None
             if not partitions:
                 self._partitions.pop(_topic_of(forgotten), None)
 
     def _name(self, topic: Topic) -> str | None:
-        return topic if isinstance(topic, str) else self._name_of(topic)
+        return topic if isinstance(topic, str) else self._directory.names.get(topic)
 
 
 def checked_with(rights: RequestRights) -> object:

@@ -42,7 +42,7 @@ def forward_share_fetch(
     if session is not None and session.is_too_large and epoch > _BEGINS:
         return ShareFetchResponse(error_code=ErrorCode.SHARE_SESSION_NOT_FOUND)
     if epoch == _BEGINS:
-        session = KeptSession(SHARE_FETCH, backend.directory.names.get)
+        session = KeptSession(SHARE_FETCH, backend.directory)
         session.begin(rights.asked, request, before)
     elif session is not None and epoch != _ENDS:
         request = session.continued(rights, request)
