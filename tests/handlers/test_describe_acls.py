@@ -1,4 +1,4 @@
-"""DescribeAcls: what is listed is what there is at that moment, in every version."""
+"""DescribeAcls: lists the ACLs of that moment, in every version."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pytest
 from aclbroker.acl.authorizer import RequestContext, Session
 from aclbroker.acl.bindings import AclBinding, AclFilter, AclOperation, AclPermission
 from aclbroker.broker.authorizer.standard import StandardAuthorizer
+from aclbroker.broker.backends.backend import Relayed
 from aclbroker.broker.catalog import Catalog
 from aclbroker.broker.config import load
 from aclbroker.broker.handlers import ANSWERED_HERE
@@ -85,7 +86,7 @@ async def described(
     frame = request_frame(ApiKey.DESCRIBE_ACLS, version, request)[4:]
     answer = dispatch(services, ADMIN, frame)
     answer = await answer if isinstance(answer, Awaitable) else answer
-    assert not isinstance(answer, LaterAnswer)
+    assert not isinstance(answer, LaterAnswer | Relayed)
     return listed(bytes(answer), version)
 
 

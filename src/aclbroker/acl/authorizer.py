@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum
-from typing import NamedTuple, Protocol, runtime_checkable
+from functools import cache
+from typing import Any, NamedTuple, Protocol, cast, runtime_checkable
 
 from aclbroker.acl.bindings import AclBinding, AclFilter, AclOperation, ResourceType
 from aclbroker.acl.hosts import canonical
@@ -168,7 +169,7 @@ class AclDeleteResult(NamedTuple):
 
 
 class Authorizer(Protocol):
-    """What decides over actions and keeps ACLs.
+    """Decides over actions and keeps ACLs.
 
     It is made without arguments, then configured, then started. If a method that decides raises an
     exception, nothing is allowed. Once a change is answered, every later decision sees it.
@@ -216,12 +217,44 @@ class Authorizer(Protocol):
         """Return all ACLs that a filter matches; the caller uses them up before it awaits."""
 
 
+class DecisionsByName(Protocol):
+    """An authorizer that decides by names alone, for requests that are not decoded."""
+
+    def decisions(
+        self, session: Session, operation: AclOperation, resource_type: ResourceType
+    ) -> Mapping[str | None, Decision] | None:
+        """Return the decisions on an operation by resource name.
+
+        They are another object after each change that may alter one of them. The result is None
+        where that cannot be said.
+        """
+
+
+def deciding_by_name(authorizer: object) -> DecisionsByName | None:
+    """Return an authorizer as one that decides by names, None if it does not.
+
+    A subclass that changes ``authorize`` alone does not: its ``decisions`` would be others.
+    """
+    cls: Any = type(authorizer)
+    return cast(DecisionsByName, authorizer) if _decides_by_name(cls) else None
+
+
+@cache
+def _decides_by_name(cls: type) -> bool:
+    for base in cls.__mro__:
+        if "decisions" in base.__dict__:
+            return True
+        if "authorize" in base.__dict__:
+            return False
+    return False
+
+
 @runtime_checkable
 class HostChecker(Protocol):
     """An authorizer that knows which hosts of ACLs can match a client."""
 
     def host_fault(self, host: str) -> str | None:
-        """Tell why an ACL's host can match no client; None if it can."""
+        """Return why an ACL's host can match no client; None if it can."""
 
 
 @runtime_checkable

@@ -14,6 +14,7 @@ from aclbroker.acl.authorizer import (
     Position,
     RequestContext,
     RuleKind,
+    Session,
 )
 from aclbroker.acl.bindings import AclBinding, AclFilter, AclOperation, ResourceType
 from aclbroker.acl.decisions import StandardAuthorizerData
@@ -156,7 +157,7 @@ class StandardAuthorizer:
         return "" if migration is None else migration.problem
 
     async def close(self) -> None:
-        """Finish the changes that wait, refuse later ones, and close what was opened."""
+        """Finish the changes that wait, refuse later ones, and close the store."""
         if self._writer is not None:
             await self._writer.close()
         if self._sources is not None:
@@ -197,6 +198,18 @@ class StandardAuthorizer:
         decisions = data.decisions(context.session, operation, resource_type)
         return list(map(decisions.__getitem__, names))
 
+    def decisions(
+        self, session: Session, operation: AclOperation, resource_type: ResourceType
+    ) -> Mapping[str | None, Decision] | None:
+        """Return the decisions on an operation by resource name, another object after each change.
+
+        It is None if a resource without ACLs is open to everyone: then ACLs of others count, too.
+        """
+        data = self._data or _not_started()
+        if data.allow_everyone_if_no_acl_found:
+            return None
+        return data.decisions(session, operation, resource_type)
+
     def authorize_by_resource_type(
         self, context: RequestContext, operation: AclOperation, resource_type: ResourceType
     ) -> Decision:
@@ -214,7 +227,7 @@ class StandardAuthorizer:
     def catch_up(self) -> Awaitable[bool] | None:
         """Wait for what others have changed, if ``aclbroker.store.read`` is ``latest``.
 
-        It tells False if that cannot be known within 10 seconds.
+        The result is False if that cannot be known within 10 seconds.
         """
         return None if self._latest is None else self._latest.reached()
 
@@ -224,7 +237,7 @@ class StandardAuthorizer:
         return self._loaded.managed.index.find(acl_filter)
 
     def host_fault(self, host: str) -> str | None:
-        """Tell why an ACL's host can match no client; None if it can."""
+        """Return why an ACL's host can match no client; None if it can."""
         return host_fault(host, cidr=self._settings.cidr)
 
     async def create_acls(

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
+from aclbroker.acl.authorizer import Session
 from aclbroker.acl.bindings import CLUSTER_NAME, ResourceType
 from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.gate.topic_resolver import TopicResolver
+from aclbroker.broker.gate.whole import WholeRights
+from aclbroker.protocol.pieces import Encoded
+from aclbroker.protocol.primitives import Frame
 
 BackendHandler = Callable[[Any, RequestRights, Any], Any | Coroutine[Any, Any, Any]]
 """Takes the backend, the session's rights and the part of a request that the gate allowed.
@@ -40,6 +45,56 @@ class Later(NamedTuple):
     response: Awaitable[Any]
     read: Callable[[Any], Any] = _itself
     left: Callable[[], None] = _nothing
+
+
+def _undecoded(_relayed: Relayed) -> Encoded:
+    raise RuntimeError("nothing decodes this answer")
+
+
+class AnswerSlot:
+    """The place of one answer among those of a connection, which leave in the order of requests.
+
+    ``answer`` is there once the answer is, or ``error`` in its place. ``held`` bytes of the request
+    are on the account of its principal. The next request may begin meanwhile unless the slot
+    ``is_alone``. ``left`` must be called when the answer has left for the client.
+    """
+
+    __slots__ = ("answer", "error", "held", "is_alone", "left", "task")
+
+    def __init__(self, held: int = 0, *, is_alone: bool = True) -> None:
+        self.held = held
+        self.answer: Encoded | None = None
+        self.error: BaseException | None = None
+        self.task: asyncio.Task[Any] | None = None
+        self.is_alone = is_alone
+        self.left: Callable[[], None] = _nothing
+
+
+class Relayed(AnswerSlot):
+    """The place of the answer to a request that was forwarded as its original bytes.
+
+    The backend sets the answer, or the ``unread`` frame of one that must be decoded, which
+    ``decode`` does. Then it calls the ``arrived`` of `Backend.connected`.
+    """
+
+    __slots__ = ("decode", "unread")
+
+    def __init__(self) -> None:
+        super().__init__(is_alone=False)
+        self.unread: Frame | None = None
+        self.decode: Callable[[Relayed], Encoded | Awaitable[Encoded]] = _undecoded
+
+    def send(self) -> None:
+        """Send all requests of the connection that were relayed and not sent yet."""
+        raise NotImplementedError
+
+    def read(self, rights: RequestRights, request: Any) -> Any:
+        """Return the message of the ``unread`` answer; `Turns.run` runs this, which may wait."""
+        raise NotImplementedError
+
+
+Relay = Callable[[WholeRights, Session, Frame], Relayed | None]
+"""Forwards a request that is wholly allowed as its original bytes; None if it must be decoded."""
 
 
 class KeyVersions(NamedTuple):
@@ -113,10 +168,17 @@ class Backend(Protocol):
     def nodes(self, rights: RequestRights) -> tuple[Node, ...]:
         """Return all nodes of the cluster as the listener of the session advertises them."""
 
-    def connected(self, connection: object, lost: Callable[[], None]) -> None:
+    @property
+    def relay(self) -> Relay | None:
+        """The function that forwards requests without decoding them, if there is one."""
+
+    def connected(
+        self, connection: object, lost: Callable[[], None], arrived: Callable[[], None]
+    ) -> None:
         """Note the connection of a session that has begun.
 
-        The backend calls ``lost`` if it can answer no further request of the connection.
+        The backend calls ``lost`` if it can answer no further request of the connection, and
+        ``arrived`` when answers of relayed requests are there.
         """
 
     def disconnected(self, connection: object) -> None:

@@ -39,9 +39,9 @@ Complete = Callable[[Any], Any]
 class Verdict(NamedTuple):
     """The outcome of a check.
 
-    ``request`` is the part of the request that may be answered. It is None if no part may; then
-    ``response`` is the refusal. ``complete`` makes the answer to the part an answer to all.
-    ``creatable`` has the missing topics that a Metadata request may create.
+    The part of the request that may be answered is ``request``. It is None if no part may; then
+    ``response`` is the refusal. The function ``complete`` makes the answer to the part an answer to
+    all. The set ``creatable`` has the missing topics that a Metadata request may create.
     """
 
     request: Any
@@ -85,8 +85,8 @@ BY_ID: Final = "of that id"
 def require_enforceable(row: Row) -> None:
     """Raise ValueError if the engine cannot enforce a row in one of its key's versions.
 
-    The form of the answer must have entries if the engine asks for a need of each entry, and it can
-    filter an answer only at a path of one array and one field.
+    If the engine asks for a need of each entry, the form of the answer must have entries. The
+    engine can filter an answer only at a path of one array and one field.
     """
     for version in APIS[row.key].versions:
         echo = form_of(row.key, version).echo
@@ -196,15 +196,16 @@ def _check_parts(
 
 def _hiding(verdict: Verdict, rights: RequestRights, topics: Topics) -> Verdict:
     """Return the verdict, with a filter for the answer if the row hides entries."""
-    return _filtered(verdict, rights, topics) if rights.row.hides else verdict
+    return hiding(verdict, rights, topics) if rights.row.hides else verdict
 
 
 def filtered(verdict: Verdict, rights: RequestRights, topics: Topics) -> Verdict:
     """Return the verdict with a filter for the answer, also if the row hides no entries."""
-    return verdict if rights.row.hides else _filtered(verdict, rights, topics)
+    return verdict if rights.row.hides else hiding(verdict, rights, topics)
 
 
-def _filtered(verdict: Verdict, rights: RequestRights, topics: Topics) -> Verdict:
+def hiding(verdict: Verdict, rights: RequestRights, topics: Topics) -> Verdict:
+    """Return the verdict with a filter for the answer."""
     if verdict.request is None:
         return verdict
 
@@ -313,7 +314,7 @@ def entry_denials(
 def _entry_denial(
     operation: AclOperation, echo: Echo, entry: Any, resource_type: ResourceType, name: str | None
 ) -> Denial:
-    # The message must not tell the name of a topic that the client gave by its id.
+    # The message must not have the name of a topic that the client gave by its id.
     is_told = resource_type is ResourceType.CLUSTER or name in echo.key_of(entry)
     shown = name if is_told else BY_ID
     return denial(REFUSAL[resource_type], operation, resource_type, shown)

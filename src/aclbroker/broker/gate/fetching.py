@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any, Final
 
+from aclbroker.acl.bindings import AclOperation, ResourceType
 from aclbroker.broker.gate.conditions import FULL_FETCH, is_follower
 from aclbroker.broker.gate.echo import without
 from aclbroker.broker.gate.engine import Verdict, check_needs
@@ -22,9 +23,13 @@ from aclbroker.turns import in_turns
 
 _TOPICS: Final = "topics"
 
+READ_TOPIC: Final = AclOperation.READ, ResourceType.TOPIC
+"""The right on each topic of a session."""
+
 
 def check_fetch(request: Any, rights: RequestRights, topics: Topics) -> Verdict:
     """Check a Fetch. One that continues a session is passed on even if all it names is refused."""
+    rights.checked_with = rights.basis(*READ_TOPIC)
     verdict = check_needs(request, rights, topics)
     if request.session_epoch in FULL_FETCH or is_follower(request):
         return verdict
@@ -40,6 +45,7 @@ def check_fetch(request: Any, rights: RequestRights, topics: Topics) -> Verdict:
 
 def check_shared(request: Any, rights: RequestRights, topics: Topics) -> Verdict:
     """Check a ShareFetch or a ShareAcknowledge, whose answer may have topics of the session."""
+    rights.checked_with = rights.basis(*READ_TOPIC)
     verdict = check_needs(request, rights, topics)
     if verdict.request is None:
         _refuse_acknowledgements(request, verdict.response.responses)
@@ -66,7 +72,7 @@ def _refuse_acknowledgements(request: Any, refusals: Collection[Any]) -> None:
 
 
 def _with_refusals(request: Any, refusals: Collection[Any]) -> Verdict:
-    """Pass a request on, and put what was refused of it behind what is answered."""
+    """Pass a request on, and add the refusals at the end of its answer."""
 
     def with_refusals(response: Any) -> Any:
         if not response.error_code and refusals:

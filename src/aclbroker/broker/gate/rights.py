@@ -18,6 +18,7 @@ from aclbroker.acl.authorizer import (
     RequestContext,
     Rule,
     RuleKind,
+    deciding_by_name,
 )
 from aclbroker.acl.bindings import CLUSTER_NAME, AclOperation, ResourceType
 from aclbroker.acl.operations import bit_field, supported_operations
@@ -40,7 +41,7 @@ class Observer(Protocol):
     def wanted(self, *, log_if_denied: bool) -> Sequence[bool]:
         """Return which decisions to record: False stands for denied and True for allowed ones.
 
-        It is called before `record`, so that decisions that nobody wants cost nothing.
+        It is called before `record`, so that unwanted decisions cost nothing.
         """
 
     def position(self) -> Position | None:
@@ -69,17 +70,18 @@ class Observer(Protocol):
 class RequestRights:
     """The rights of one request's session, limited to those that the row of its API key declares.
 
-    Without an ``authorizer`` everything is allowed, except on a resource whose name is null.
-    ``asked`` is the request as it came, refused parts included, ``creatable`` has the missing
-    topics that it may create, and ``is_whole`` is true if the gate adds nothing to the answer.
-    ``frame`` has the bytes of the request, or none if its header has undeclared tagged fields. All
-    four are there once it was checked. Nobody has a right on topics that are ``reserved``,
-    whatever the authorizer says.
+    Without an ``authorizer`` everything is allowed, except on a resource whose name is null. The
+    request as it came is ``asked``, refused parts included. The missing topics that it may create
+    are ``creatable``. If the gate adds nothing to the answer, ``is_whole`` is true. The bytes of
+    the request are ``frame``, which is empty if its header has undeclared tagged fields. All four
+    are set by the check. For a request with a session ``checked_with`` is the `basis` of the check.
+    No session has a right on ``reserved`` topics, even if the authorizer allows it.
     """
 
     __slots__ = (
         *("_authorizer", "_held", "_named", "_observer", "_seen"),
-        *("asked", "context", "creatable", "frame", "is_whole", "profile", "reserved", "row"),
+        *("asked", "checked_with", "context", "creatable", "frame", "is_whole"),
+        *("profile", "reserved", "row"),
     )
 
     def __init__(
@@ -104,6 +106,7 @@ class RequestRights:
         self.creatable: frozenset[str | None] = _NONE
         self.is_whole = False
         self.frame: Frame = b""
+        self.checked_with: object = None
 
     def ask(
         self,
@@ -146,6 +149,20 @@ class RequestRights:
     def position(self) -> Position | None:
         """Return the position of the ACLs that decide now, None if they have none."""
         return self._observer.position()
+
+    def basis(self, operation: AclOperation, resource_type: ResourceType) -> object:
+        """Return what decides about an operation on resources of a type, for the session.
+
+        It is another object after each change that may alter a decision, or a tuple that is not
+        equal to the one before. It is None if the authorizer has no position of its ACLs.
+        """
+        by_name = deciding_by_name(self._authorizer)
+        if by_name is not None:
+            decisions = by_name.decisions(self.context.session, operation, resource_type)
+            if decisions is not None:
+                return decisions
+        position = self.position()
+        return None if position is None else (position, self.context.session.peer)
 
     def unreserved(
         self,

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from aclbroker.acl.authorizer import RequestContext
 from aclbroker.broker.backends.backend import Later
 from aclbroker.broker.catalog import Catalog
-from aclbroker.broker.gate.engine import Verdict, check, filtered, unchanged
+from aclbroker.broker.gate.engine import Verdict, check, filtered, hiding, unchanged
 from aclbroker.broker.gate.need import Row
 from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.gate.topics_known import Topics
@@ -65,6 +65,17 @@ def check_request(
     rights.asked, rights.creatable = message, verdict.creatable
     rights.is_whole, rights.frame = verdict.complete is unchanged, frame
     return rights, verdict
+
+
+def wholly_allowed(
+    services: Services, row: Row, context: RequestContext, message: Any
+) -> CheckedRequest:
+    """Return a request as checked that was allowed as a whole; this may wait."""
+    rights = services.rights(row, context)
+    topics = known_topics(services, row, message)
+    rights.asked, rights.is_whole = message, False
+    verdict = Verdict(message, None, unchanged)
+    return rights, hiding(verdict, rights, topics)
 
 
 def complete(checked: CheckedRequest, response: Any) -> Any:

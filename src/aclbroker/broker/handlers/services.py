@@ -8,14 +8,16 @@ from functools import partial
 from typing import Any, Final
 
 from aclbroker.acl.authorizer import Authorizer, RequestContext, Session
-from aclbroker.broker.backends.backend import Backend
+from aclbroker.broker.backends.backend import Backend, Relayed
 from aclbroker.broker.credentials import Credentials
 from aclbroker.broker.gate.need import Profile, Row
 from aclbroker.broker.gate.rights import RequestRights
+from aclbroker.broker.gate.whole import WholeRights
 from aclbroker.broker.handlers.faults import Faults
 from aclbroker.broker.observability.audit import Audit
 from aclbroker.broker.turns import Turns
 from aclbroker.protocol.messages import ApiKey
+from aclbroker.protocol.primitives import Frame
 
 Handler = Callable[["Services", RequestRights, Any], Any | Coroutine[Any, Any, Any]]
 """Takes the part of a request that the gate allowed; returns the response or a coroutine of it.
@@ -34,10 +36,10 @@ _SHORT_ANSWERS: Final = frozenset((ApiKey.API_VERSIONS,))
 class Services:
     """The parts of a running broker that answer the requests of one cluster's clients.
 
-    ``authorizer`` is None when no authorizer is configured: then everything is allowed, and the ACL
-    APIs answer SECURITY_DISABLED (KIP-140). ``backend`` is the cluster behind the gate.
-    ``handlers`` answer the API keys that this broker answers itself. ``credentials`` is None when
-    no store keeps them. ``faults`` come before all else. Clients can neither see nor access
+    Without an ``authorizer`` everything is allowed, and the ACL APIs answer SECURITY_DISABLED
+    (KIP-140). The cluster behind the gate is ``backend``. The API keys that this broker answers
+    itself have ``handlers``. Without a store for them ``credentials`` is None. Injected ``faults``
+    come before all else. Clients can neither see nor access
     ``reserved_topics``, in which ACLs are kept. ``waits`` is the error message for clients while
     the ACLs are unavailable: then only ApiVersions is answered.
     """
@@ -62,6 +64,9 @@ class Services:
     short_answers: frozenset[int] = field(init=False)
     """The keys whose answers to short requests wait for nothing and are never long."""
 
+    relay: Callable[[Session, Frame], Relayed | None] | None = field(init=False)
+    """The backend's function that forwards requests without decoding them, if it may be used."""
+
     def __post_init__(self) -> None:
         answers: dict[int, Answer] = {
             key: partial(handler, self.backend) for key, handler in self.backend.handlers.items()
@@ -69,9 +74,18 @@ class Services:
         # A fault may wait, which only work that takes turns can do.
         is_short = self.faults is None
         short = _SHORT_ANSWERS.union(self.backend.short_answers) if is_short else frozenset()
+        object.__setattr__(self, "relay", self._relay())
         object.__setattr__(self, "answers", answers)
         object.__setattr__(self, "answered_here", tuple(self.handlers))
         object.__setattr__(self, "short_answers", short)
+
+    def _relay(self) -> Callable[[Session, Frame], Relayed | None] | None:
+        relay = self.backend.relay
+        is_plain = self.rights_class is RequestRights and self.faults is None and not self.waits
+        if relay is None or not is_plain:
+            return None
+        rights = WholeRights.of(self.authorizer, self.audit, self.profile, self.reserved_topics)
+        return None if rights is None else partial(relay, rights)
 
     def answer_to(self, key: int) -> Answer | None:
         """Return the answer to an API key, of the backend or of this broker; None without one."""
@@ -92,9 +106,11 @@ class Services:
             row, context, self.authorizer, self.audit, self.profile, self.reserved_topics
         )
 
-    def connected(self, session: Session, lost: Callable[[], None]) -> None:
-        """Note that a session has begun; the backend calls ``lost`` if the connection must end."""
-        self.backend.connected(session.connection, lost)
+    def connected(
+        self, session: Session, lost: Callable[[], None], arrived: Callable[[], None]
+    ) -> None:
+        """Note that a session has begun; see `Backend.connected`."""
+        self.backend.connected(session.connection, lost, arrived)
 
     def disconnected(self, session: Session | None) -> None:
         """Note that the connection of a session is closed, if there was a session."""

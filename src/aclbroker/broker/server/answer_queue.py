@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Final
 
+from aclbroker.broker.backends.backend import AnswerSlot, Relayed
 from aclbroker.broker.handlers.answering import LaterAnswer
 from aclbroker.broker.server.answer_writer import AnswerWriter
 from aclbroker.broker.server.errors import RequestRefused
@@ -21,20 +22,6 @@ def _nothing(*_values: object) -> None:
     """Do nothing."""
 
 
-class _Slot:
-    """The place of one answer; ``held`` bytes of its request are on the principal's account."""
-
-    __slots__ = ("answer", "error", "held", "is_alone", "left", "task")
-
-    def __init__(self, held: int) -> None:
-        self.held = held
-        self.answer: Encoded | None = None
-        self.error: BaseException | None = None
-        self.task: asyncio.Task[Encoded | LaterAnswer] | None = None
-        self.is_alone = True
-        self.left: Callable[[], None] = _nothing
-
-
 def _no_answer(_refusal: RequestRefused) -> bytes:
     return b""
 
@@ -42,10 +29,11 @@ def _no_answer(_refusal: RequestRefused) -> bytes:
 class AnswerQueue:
     """Keeps the answers that are not written yet, in the order of their requests.
 
-    An answer that a backend makes later lets the next requests begin meanwhile; any other request
-    is at work alone. ``refused`` returns the answer to a request that was refused unread, and
-    ``failed`` takes the error of a request that has no answer: then the later answers are dropped.
-    ``ready`` is called when the next request may begin, or the last answer is written.
+    An answer that a backend makes later lets the next requests begin meanwhile. Any other request
+    is at work alone. The function ``refused`` returns the answer to a request that was refused
+    unread. The function ``failed`` takes the error of a request that has no answer. The later
+    answers are then dropped. The function ``ready`` is called when the next request may begin, or
+    the last answer is written.
     """
 
     def __init__(
@@ -61,7 +49,8 @@ class AnswerQueue:
         self._refused = refused
         self._failed = failed
         self._ready = ready
-        self._slots: deque[_Slot] = deque()
+        self._slots: deque[AnswerSlot] = deque()
+        self._unsent: Relayed | None = None
 
     @property
     def is_ready(self) -> bool:
@@ -77,28 +66,42 @@ class AnswerQueue:
     @property
     def is_waiting(self) -> bool:
         """Whether a request is still at work."""
-        return any(slot.task is not None for slot in self._slots)
+        return any(slot.answer is None and slot.error is None for slot in self._slots)
 
     def write(self, answers: Sequence[Encoded]) -> None:
         """Write answers, or keep them until the answers to earlier requests are written."""
         if not self._slots:
-            self._writer.write(answers)
+            if answers:
+                self._writer.write(answers)
             return
         for answer in answers:
-            slot = _Slot(0)
-            slot.answer, slot.is_alone = answer, False
+            slot = AnswerSlot(is_alone=False)
+            slot.answer = answer
             self._slots.append(slot)
 
-    def wait_for(self, answer: Awaitable[Encoded | LaterAnswer] | LaterAnswer, held: int) -> None:
+    def wait_for(
+        self, answer: Awaitable[Encoded | LaterAnswer] | LaterAnswer | Relayed, held: int
+    ) -> None:
         """Write an answer when it and the earlier ones are there."""
-        slot = _Slot(held)
+        if isinstance(answer, Relayed):
+            answer.held = held
+            self._slots.append(answer)
+            self._unsent = answer
+            return
+        slot = AnswerSlot(held)
         self._slots.append(slot)
         self._begin(slot, answer)
+
+    def send_relayed(self) -> None:
+        """Send the relayed requests for whose answers `wait_for` was called."""
+        if self._unsent is not None:
+            self._unsent.send()
+            self._unsent = None
 
     def end(self, ended: Callable[[], None]) -> None:
         """Cancel the requests at work, and call a function when all of them have ended.
 
-        A change that has begun is still carried out. The connection is told of nothing any more.
+        A change that has begun is still carried out. The connection gets no further calls.
         """
         # These refer to the connection, which would be garbage in a circle.
         self._refused, self._failed, self._ready = _no_answer, _nothing, _nothing
@@ -126,7 +129,8 @@ class AnswerQueue:
     def flush(self) -> None:
         """Write the answers whose turn has come.
 
-        The first one is written even if the client does not read, so that it counts as unread.
+        The first one is written even if the client does not read, so that it counts as unread. The
+        answer to a relayed request that must be decoded is decoded when its turn has come.
         """
         answers: list[Encoded] = []
         while self._slots and not self._writer.is_at_work:
@@ -137,13 +141,18 @@ class AnswerQueue:
                 self._failed(slot.error)
                 return
             if slot.answer is None:
+                if isinstance(slot, Relayed) and slot.unread is not None and slot.task is None:
+                    self._begin(slot, _decoded(slot))
                 break
             answers.append(slot.answer)
             self._slots.popleft()
             slot.left()
+            self._give_back(slot)
         self._writer.write(answers)
 
-    def _begin(self, slot: _Slot, answer: Awaitable[Encoded | LaterAnswer] | LaterAnswer) -> None:
+    def _begin(
+        self, slot: AnswerSlot, answer: Awaitable[Encoded | LaterAnswer] | LaterAnswer
+    ) -> None:
         if isinstance(answer, LaterAnswer):
             slot.is_alone = False
             slot.left = answer.left
@@ -151,7 +160,7 @@ class AnswerQueue:
         slot.task = asyncio.ensure_future(answer)
         slot.task.add_done_callback(partial(self._ended, slot))
 
-    def _ended(self, slot: _Slot, task: asyncio.Task[Encoded | LaterAnswer]) -> None:
+    def _ended(self, slot: AnswerSlot, task: asyncio.Task[Encoded | LaterAnswer]) -> None:
         slot.task = None
         if task.cancelled():
             slot.error = asyncio.CancelledError()
@@ -167,6 +176,16 @@ class AnswerQueue:
             slot.answer = result
         # The next requests need not wait until the earlier answers are written, too.
         slot.is_alone = False
-        self._request_ended(slot.held)
+        self._give_back(slot)
         self.flush()
         self._ready()
+
+    def _give_back(self, slot: AnswerSlot) -> None:
+        if slot.held:
+            self._request_ended(slot.held)
+            slot.held = 0
+
+
+async def _decoded(relayed: Relayed) -> Encoded:
+    answer = relayed.decode(relayed)
+    return await answer if isinstance(answer, Awaitable) else answer

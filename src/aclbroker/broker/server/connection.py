@@ -5,7 +5,7 @@ are answered one after the other, as in Kafka, so that each sees the changes of 
 Only requests that a backend answers later are at work at the same time; all answers leave in the
 order of the requests. While requests are at work, or the client does not read, the connection reads
 only a little more. A client that sends many requests at once gets a turn of them, then the other
-connections have theirs. A large answer is written piece by piece, as the client reads it, and is
+connections have theirs. A large answer is written piece by piece, as the client reads it. It is
 held on the account of its principal until then (`broker.server.accounts`), as is a large request
 from its first byte on.
 """
@@ -43,7 +43,7 @@ _BYTES_A_TURN: Final = 32_768
 
 
 class Limits(NamedTuple):
-    """What a client may not exceed; infinite seconds are no limit.
+    """The limits of a client; infinite seconds are no limit.
 
     ``login_bytes`` and ``request_bytes`` bound a frame before and after the client has
     authenticated. It has ``login_seconds`` for that, from when it was accepted. ``idle_seconds`` is
@@ -61,8 +61,8 @@ class Limits(NamedTuple):
 class Connection(asyncio.Protocol):
     """The server's side of one connection.
 
-    ``host`` is the peer's address as ACLs name it. ``login`` is the listener's way to authenticate;
-    until a client has authenticated, only the requests for that are answered. ``logins`` records
+    The peer's address is ``host``, as ACLs name it. The listener authenticates by ``login``. Until
+    a client has authenticated, only the requests for that are answered. The log ``logins`` records
     the outcome of each authentication.
     """
 
@@ -222,6 +222,7 @@ class Connection(asyncio.Protocol):
                     self._await_turn()
         except Exception as error:  # noqa: BLE001 # one client must not take the others along
             self._request_failed(error)
+        self._answers.send_relayed()
         self._answers.write(answers)
         self._close_if_done()
         self._reader.read_on(self._ready, is_stopping=self._stopping)
@@ -291,7 +292,7 @@ class Connection(asyncio.Protocol):
 
     def _session_begun(self, session: Session) -> None:
         self._holdings.belong_to(session.principals[0])
-        self._services.connected(session, self.stop)
+        self._services.connected(session, self.stop, self._relayed_arrived)
         self._reader.frames.limit = self._limits.request_bytes
         self._registry.authenticated(self)
 
@@ -309,6 +310,12 @@ class Connection(asyncio.Protocol):
     def _tell(self, write: Callable[..., Any], event: str, **values: Any) -> None:
         """Log an event that the client has caused, unless it causes too many."""
         self._logins.lines.write(write, event, self.host, **values)
+
+    def _relayed_arrived(self) -> None:
+        self._active_at = self._loop.time()
+        self._answers.flush()
+        if self._reader.frames.buffered or self._ended or self._stopping:
+            self._work()
 
     def _written(self) -> None:
         self._answers.flush()

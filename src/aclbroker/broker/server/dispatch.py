@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from aclbroker.acl.authorizer import RequestContext, Session
 from aclbroker.broker.auth.sasl.exchange import Answers, ApiVersionsAnswer
+from aclbroker.broker.backends.backend import Relayed
 from aclbroker.broker.gate.echo import Denial
 from aclbroker.broker.gate.table import GATE
 from aclbroker.broker.handlers.answering import (
@@ -16,6 +17,7 @@ from aclbroker.broker.handlers.answering import (
     Unfinished,
     answer_request,
     complete,
+    wholly_allowed,
 )
 from aclbroker.broker.handlers.services import Services
 from aclbroker.broker.handlers.session import answer_api_versions
@@ -43,7 +45,7 @@ _API_VERSIONS: Final = int(ApiKey.API_VERSIONS)
 
 _FREED_AT_ONCE: Final = 1024
 
-Dispatched = Encoded | LaterAnswer | Awaitable[Encoded | LaterAnswer]
+Dispatched = Encoded | Relayed | LaterAnswer | Awaitable[Encoded | LaterAnswer]
 """An answer, or an awaitable of it, or one that a backend makes later."""
 
 
@@ -77,6 +79,9 @@ def dispatch(services: Services, session: Session, frame: Frame) -> Dispatched:
     be answered: the connection must be closed. Raises `RequestRefused` for one that was answered
     unread.
     """
+    if services.relay is not None and (relayed := services.relay(session, frame)) is not None:
+        relayed.decode = partial(_read, services, session, frame)
+        return relayed
     if len(frame) <= _SHORT and int.from_bytes(frame[:2]) in services.short_answers:
         return answer_frame(services, session, frame)
     return services.turns.run(session.principals[0], answer_frame, services, session, frame)
@@ -88,7 +93,7 @@ def answer_frame(services: Services, session: Session, frame: Frame) -> Encoded 
         request = decode_request(frame)
     except TooMany as why:
         if int.from_bytes(frame[:2]) == _PRODUCE:
-            raise  # It may want no answer, and says so in what was not read.
+            raise  # It may want no answer, as acks in the unread part says.
         raise unread(frame, why) from None
     key, version, correlation_id, client_id, _, _ = request.header
     row, answer = GATE.get(key), services.answers.get(key) or services.answer_to(key)
@@ -129,6 +134,23 @@ def _finished(
     return services.turns.run(session.principals[0], finish, services, session, frame)
 
 
+def _read(
+    services: Services, session: Session, frame: Frame, relayed: Relayed
+) -> Encoded | Awaitable[Encoded]:
+    """Return the answer to a request that was relayed and whose answer must be decoded."""
+
+    def read(_services: Services, _session: Session, frame: Frame) -> Encoded:
+        request = decode_request(frame)
+        context = RequestContext(
+            session, *request.header[:2], request.header.client_id, request.header.correlation_id
+        )
+        checked = wholly_allowed(services, GATE[request.header.api_key], context, request.message)
+        message = relayed.read(checked[0], request.message)
+        return _encoded(frame, request, complete(checked, message))
+
+    return services.turns.run(session.principals[0], read, services, session, frame)
+
+
 def _encoded(frame: Frame, request: Request, response: Any) -> Encoded:
     """Return the encoded answer; free the entries of large messages in turns."""
     answered = _frame(request, response)
@@ -141,7 +163,7 @@ def _encoded(frame: Frame, request: Request, response: Any) -> Encoded:
 
 
 class _Holder:
-    """Has a list that nobody else has."""
+    """Has a list of its own."""
 
     __slots__ = ("entries",)
 
@@ -161,7 +183,7 @@ _OF_MESSAGE_ALONE: Final = _references(_Holder(), "entries")
 def _let_go(message: Any) -> None:
     """Free the entries of a message in turns: all at once would take longer than one.
 
-    A list that somebody else has, too, stays as it is.
+    A list with other references stays as it is.
     """
     if isinstance(message, (bytes, Pieces)):
         return

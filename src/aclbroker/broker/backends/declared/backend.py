@@ -30,6 +30,7 @@ class DeclaredBackend:
     features: ClassVar[Mapping[str, FeatureRange]] = {}
     features_epoch: ClassVar[int] = 0
     exceeds_rights: ClassVar[bool] = False
+    relay: ClassVar[None] = None
 
     cluster_id: str
     catalog: Catalog
@@ -60,7 +61,9 @@ class DeclaredBackend:
         listener = rights.context.session.listener
         return self.peers.get(listener) or (self.advertised[listener],)
 
-    def connected(self, connection: object, lost: Callable[[], None]) -> None:
+    def connected(
+        self, connection: object, lost: Callable[[], None], arrived: Callable[[], None]
+    ) -> None:
         """Do nothing, because requests of all connections are answered here."""
 
     def disconnected(self, connection: object) -> None:

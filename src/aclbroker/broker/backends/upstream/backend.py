@@ -6,7 +6,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from aclbroker.broker.backends.backend import BackendHandler, FeatureRange, KeyVersions, Node
+from aclbroker.broker.backends.backend import (
+    BackendHandler,
+    FeatureRange,
+    KeyVersions,
+    Node,
+    Relay,
+)
 from aclbroker.broker.backends.upstream.cluster import UpstreamCluster
 from aclbroker.broker.backends.upstream.pipeline import Pipeline
 from aclbroker.broker.backends.upstream.subscriptions import Subscriptions
@@ -36,8 +42,15 @@ class UpstreamBackend:
     first_ports: Mapping[str, int]
     node_id: int | None = None
     subscriptions: Subscriptions
+    make_relay: Callable[[UpstreamBackend], Relay]
     pipelines: dict[object, Pipeline] = field(default_factory=dict)
     """The pipeline of each client, by the connection of its session."""
+
+    relay: Relay = field(init=False)
+    """Forwards a wholly allowed request without decoding it."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "relay", self.make_relay(self))
 
     @property
     def cluster_id(self) -> str:
@@ -86,10 +99,12 @@ class UpstreamBackend:
             Node(node_id, *self._address(rights, node_id)) for node_id in self.cluster.state.brokers
         )
 
-    def connected(self, connection: object, lost: Callable[[], None]) -> None:
+    def connected(
+        self, connection: object, lost: Callable[[], None], arrived: Callable[[], None]
+    ) -> None:
         """Prepare the pipeline of a client; the first request connects it to the broker."""
         if connection not in self.pipelines:
-            self.pipelines[connection] = self.cluster.pipeline(self.node_id, lost)
+            self.pipelines[connection] = self.cluster.pipeline(self.node_id, lost, arrived)
 
     def disconnected(self, connection: object) -> None:
         """Close the connection upstream of a client that is gone."""

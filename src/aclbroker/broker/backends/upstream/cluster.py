@@ -115,12 +115,14 @@ class UpstreamCluster:
         if self._own is not None:
             self._own.close()
 
-    def pipeline(self, node_id: int | None, lost: Callable[[], None]) -> Pipeline:
+    def pipeline(
+        self, node_id: int | None, lost: Callable[[], None], arrived: Callable[[], None]
+    ) -> Pipeline:
         """Return the pipeline of one client, whose first request connects to a broker.
 
         Without a node id that is any broker.
         """
-        return Pipeline(partial(self._connect_client, node_id), lost)
+        return Pipeline(partial(self._connect_client, node_id), lost, arrived)
 
     def version(self, key: ApiKey) -> int:
         """Return the highest version of a key that both sides know, for own requests."""

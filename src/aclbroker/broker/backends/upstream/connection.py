@@ -6,8 +6,9 @@ import asyncio
 import ssl
 import struct
 from collections import deque
+from collections.abc import Callable
 from functools import partial
-from typing import Any, Final, cast
+from typing import Any, Final, Protocol, cast
 
 from aclbroker.broker.backends.upstream.access import Access, UpstreamUnavailable, shown
 from aclbroker.broker.client.errors import ClientError, code_name
@@ -31,6 +32,23 @@ _MOST_LOGIN_MESSAGES: Final = 32
 """The most messages that a login may take; SCRAM takes two."""
 
 
+class Answering(Protocol):
+    """Takes the answer to a request: a future, or the slot of a relayed request."""
+
+    def done(self) -> bool:
+        """Return whether the answer is not needed any more."""
+
+    def set_result(self, result: Frame, /) -> None:
+        """Take the answer, a frame without its length."""
+
+    def set_exception(self, exception: BaseException, /) -> None:
+        """Take the reason why there will be no answer."""
+
+
+def _nothing() -> None:
+    """Do nothing."""
+
+
 class UpstreamConnection(asyncio.Protocol):
     """A connection to a broker: requests are pipelined, and answers come in their order.
 
@@ -41,7 +59,8 @@ class UpstreamConnection(asyncio.Protocol):
         self.address = address
         self._client_id = client_id
         self._frames = FrameReader(largest_answer)
-        self._expected: deque[tuple[int, asyncio.Future[Frame]]] = deque()
+        self._expected: deque[tuple[int, Answering]] = deque()
+        self._together: list[Frame] = []
         self._own_requests = 0
         self._unread: deque[int] = deque()
         self._unread_bytes = 0
@@ -52,6 +71,9 @@ class UpstreamConnection(asyncio.Protocol):
         self._lost = ""
         self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         """Is done when the connection is closed, by whichever side."""
+
+        self.was_read: Callable[[], None] = _nothing
+        """Is called after each read, and when the connection is closed."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Note the transport, on which requests may be sent."""
@@ -65,6 +87,7 @@ class UpstreamConnection(asyncio.Protocol):
                 self._answered(frame)
         except ProtocolError as error:
             self._lose(f"malformed answer: {error}")
+        self.was_read()
 
     def connection_lost(self, error: Exception | None) -> None:
         """Fail the requests that have no answer yet."""
@@ -77,6 +100,8 @@ class UpstreamConnection(asyncio.Protocol):
         for answer in answers:
             if not answer.done():
                 answer.set_exception(self._error())
+        self.was_read()
+        self.was_read = _nothing
 
     def pause_writing(self) -> None:
         """Note that the broker reads more slowly than requests come."""
@@ -105,6 +130,7 @@ class UpstreamConnection(asyncio.Protocol):
         if self._transport is None or not self.is_open:
             answer.set_exception(self._error())
             return
+        self.flush()
         if correlation_id is not None:
             self._expected.append((correlation_id, answer))
         self._transport.writelines((_LENGTH.pack(len(frame)), frame))
@@ -114,6 +140,19 @@ class UpstreamConnection(asyncio.Protocol):
                 self._unsent.append(answer)
             else:
                 answer.set_result(b"")
+
+    def send_together(self, frame: Frame, correlation_id: int, answer: Answering) -> None:
+        """Send a request that has an answer with the next `flush`, all of them in one write."""
+        self._expected.append((correlation_id, answer))
+        self._together += (_LENGTH.pack(len(frame)), frame)
+
+    def flush(self) -> None:
+        """Send the requests of `send_together`."""
+        if not self._together:
+            return
+        together, self._together = self._together, []
+        if self.is_open:
+            self._of_transport().write(b"".join(together))
 
     async def ask(self, key: ApiKey, version: int, message: Any) -> Any:
         """Send one of the gateway's own requests and return the message of its answer.

@@ -12,13 +12,14 @@ from aclbroker.broker.backends.upstream.backend import UpstreamBackend
 from aclbroker.broker.backends.upstream.forwarding import later, read_answer, send
 from aclbroker.broker.backends.upstream.kept_session import (
     FETCH,
-    MOST_SESSIONS,
     KeptSession,
-    checked_with,
+    is_same,
+    keep_session,
 )
 from aclbroker.broker.gate.answers import form_of
 from aclbroker.broker.gate.conditions import FULL_FETCH, is_follower
 from aclbroker.broker.gate.echo import Denial
+from aclbroker.broker.gate.fetching import READ_TOPIC
 from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.messages import ApiKey
@@ -50,23 +51,23 @@ def forward_fetch(
         return refused
     sessions = backend.pipelines[rights.context.session.connection].fetch_sessions
     session = sessions.get(request.session_id)
-    before = checked_with(rights)
+    before = rights.checked_with
     if request.session_epoch in FULL_FETCH:
         if session is None and request.session_id:
             request = dataclasses.replace(request, session_id=0)
         sessions.pop(request.session_id, None)
-        finish = partial(_begun, backend, rights, request, sessions, before)
+        finish = partial(begun, backend, rights, request, sessions, before)
     elif session is None or session.is_too_large:
         sessions.pop(request.session_id, None)
         return FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
     else:
         request = session.continued(rights, request)
-        finish = partial(_continued, rights, session, sessions, request.session_id)
-    read = partial(_read, backend, rights, request, before, finish)
+        finish = partial(continued, rights, session, sessions, request.session_id)
+    read = partial(read_fetch, backend, rights, request, before, finish)
     return later(backend, rights, send(backend, rights, request, version), read)
 
 
-def _begun(
+def begun(
     backend: UpstreamBackend,
     rights: RequestRights,
     request: FetchRequest,
@@ -78,12 +79,10 @@ def _begun(
     if response.session_id and not response.error_code:
         session = KeptSession(FETCH, backend.directory)
         session.begin(rights.asked, request, before)
-        sessions[response.session_id] = session
-        if len(sessions) > MOST_SESSIONS:
-            del sessions[next(iter(sessions))]
+        keep_session(sessions, response.session_id, session)
 
 
-def _continued(
+def continued(
     rights: RequestRights,
     session: KeptSession,
     sessions: Sessions,
@@ -98,7 +97,7 @@ def _continued(
         response.responses = [*in_turns(response.responses), *refusals]
 
 
-def _read(
+def read_fetch(
     backend: UpstreamBackend,
     rights: RequestRights,
     request: FetchRequest,
@@ -108,8 +107,7 @@ def _read(
 ) -> Any:
     """Return the answer to a Fetch, without the records of topics whose right was revoked."""
     response = read_answer(backend, rights, request, rights.context.api_version, frame)
-    now = checked_with(rights)
-    if now is None or now != before:
+    if not is_same(before, rights.basis(*READ_TOPIC)):
         names = {
             topic.topic or backend.directory.names.get(topic.topic_id)
             for topic in in_turns(response.responses)

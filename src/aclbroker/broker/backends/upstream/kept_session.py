@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Collection, Iterable, Sequence
+from io import BytesIO
 from typing import Any, Final, NamedTuple, Protocol
 
 from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.turns import wait
 from aclbroker.protocol.errors import ErrorCode
-from aclbroker.protocol.messages import fetch, share_fetch
+from aclbroker.protocol.messages import APIS, ApiKey, fetch, share_fetch
+from aclbroker.protocol.schema import Struct
 from aclbroker.turns import in_turns
 
 MOST_SESSIONS: Final = 64
@@ -20,6 +22,23 @@ _MOST_PARTITIONS: Final = 100_000
 
 Topic = str | bytes
 """The name of a topic or its id."""
+
+ScannedTopic = tuple[Topic, list[tuple[int, bytes]]]
+"""A topic with the numbers and the bytes of partitions, as a scan finds them in a request."""
+
+
+class ScannedPartition(NamedTuple):
+    """The bytes of a partition in a Fetch request of a version."""
+
+    version: int
+    data: bytes
+
+    def decoded(self) -> Any:
+        """Return the partition."""
+        flexible = APIS[ApiKey.FETCH].flexible
+        is_flexible = flexible is not None and self.version >= flexible
+        struct = Struct(fetch.FetchPartition, self.version, flexible=is_flexible)
+        return struct.decode(BytesIO(self.data))
 
 
 class TopicIds(Protocol):
@@ -49,7 +68,7 @@ class SessionForm(NamedTuple):
 
 FETCH: Final = SessionForm(
     "partition",
-    lambda partition: partition,
+    lambda partition: partition.decoded() if isinstance(partition, ScannedPartition) else partition,
     lambda number, code: fetch.PartitionData(number, code, high_watermark=-1, records=b""),
     fetch.FetchTopic,
     fetch.ForgottenTopic,
@@ -91,11 +110,42 @@ class KeptSession:
     def begin(self, asked: Any, allowed: Any, checked_with: object) -> None:
         """Take the partitions of the request that began the session, of which some are allowed.
 
-        ``checked_with`` is what `checked_with` returned before the request was checked.
+        ``checked_with`` is what the check of the request was based on.
         """
         self._update(asked)
         self._refused = set(_topics_of(asked)) - set(_topics_of(allowed))
         self._checked_with = checked_with
+
+    def begin_scanned(
+        self, version: int, topics: Iterable[ScannedTopic], checked_with: object
+    ) -> None:
+        """Take the partitions of the request that began the session, which was wholly allowed."""
+        self.update_scanned(version, topics, ())
+        self._checked_with = checked_with
+
+    def is_allowed_by(self, decisions: object) -> bool:
+        """Return whether all topics were allowed by these decisions, which are the current ones."""
+        return self._checked_with is decisions and not self._refused and not self.is_too_large
+
+    def has_all(self, topics: Sequence[Topic]) -> bool:
+        """Return whether topics are in the session, and none of them is there twice."""
+        return len(topics) == len(set(topics)) and all(map(self._partitions.__contains__, topics))
+
+    def update_scanned(
+        self,
+        version: int,
+        topics: Iterable[ScannedTopic],
+        forgotten: Iterable[tuple[Topic, Sequence[int]]],
+    ) -> None:
+        """Take the partitions that a request adds or changes, and those to forget."""
+        for topic, added in topics:
+            partitions = self._partitions.setdefault(topic, {})
+            before = len(partitions)
+            for number, data in added:
+                partitions[number] = ScannedPartition(version, data)
+            self._count += len(partitions) - before
+        for topic, numbers in forgotten:
+            self._forget(topic, numbers)
 
     def continued(self, rights: RequestRights, allowed: Any) -> Any:
         """Return the request that continues the session upstream.
@@ -109,8 +159,8 @@ class KeptSession:
         named = set(_topics_of(allowed))
         refused_now = set(_topics_of(asked)) - named
         refused = self._refused - named
-        now = checked_with(rights)
-        if now is None or now != self._checked_with:
+        now = rights.checked_with
+        if not is_same(self._checked_with, now):
             topics = list(self._partitions)
             unknown = {each for each in in_turns(topics) if self._name(each) is None}
             if unknown:
@@ -169,23 +219,32 @@ class KeptSession:
             partitions.update((getattr(each, number), each) for each in in_turns(topic.partitions))
             self._count += len(partitions) - before
         for forgotten in in_turns(asked.forgotten_topics_data):
-            partitions = self._partitions.get(_topic_of(forgotten), {})
-            for index in in_turns(forgotten.partitions):
-                self._count -= partitions.pop(index, None) is not None
-            if not partitions:
-                self._partitions.pop(_topic_of(forgotten), None)
+            self._forget(_topic_of(forgotten), forgotten.partitions)
+
+    def _forget(self, topic: Topic, numbers: Sequence[int]) -> None:
+        partitions = self._partitions.get(topic, {})
+        for number in in_turns(numbers):
+            self._count -= partitions.pop(number, None) is not None
+        if not partitions:
+            self._partitions.pop(topic, None)
 
     def _name(self, topic: Topic) -> str | None:
         return topic if isinstance(topic, str) else self._directory.names.get(topic)
 
 
-def checked_with(rights: RequestRights) -> object:
-    """Return a value that changes with each change of ACLs and of the session's principals.
+def is_same(before: object, now: object) -> bool:
+    """Return whether nothing has changed between two values of `RequestRights.basis`."""
+    if now is None:
+        return False
+    # A mapping of decisions is compared by its identity, because its entries are many.
+    return now is before or (isinstance(now, tuple) and now == before)
 
-    It is None if the authorizer has no position of its ACLs.
-    """
-    position = rights.position()
-    return None if position is None else (position, rights.context.session.peer)
+
+def keep_session(sessions: dict[Any, KeptSession], session_id: Any, session: KeptSession) -> None:
+    """Add a session to those of a connection; the oldest one goes if there are too many."""
+    sessions[session_id] = session
+    if len(sessions) > MOST_SESSIONS:
+        del sessions[next(iter(sessions))]
 
 
 def _entry(cls: Any, topic: Topic, partitions: Sequence[Any]) -> Any:

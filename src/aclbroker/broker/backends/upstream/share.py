@@ -9,10 +9,9 @@ from aclbroker.broker.backends.backend import Later
 from aclbroker.broker.backends.upstream.backend import UpstreamBackend
 from aclbroker.broker.backends.upstream.forwarding import forward, later, read_answer, send
 from aclbroker.broker.backends.upstream.kept_session import (
-    MOST_SESSIONS,
     SHARE_FETCH,
     KeptSession,
-    checked_with,
+    keep_session,
 )
 from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.protocol.errors import ErrorCode
@@ -36,20 +35,17 @@ def forward_share_fetch(
     """
     sessions = backend.pipelines[rights.context.session.connection].share_sessions
     key = request.group_id, request.member_id
-    before = checked_with(rights)
     session = sessions.pop(key, None)
     epoch = request.share_session_epoch
     if session is not None and session.is_too_large and epoch > _BEGINS:
         return ShareFetchResponse(error_code=ErrorCode.SHARE_SESSION_NOT_FOUND)
     if epoch == _BEGINS:
         session = KeptSession(SHARE_FETCH, backend.directory)
-        session.begin(rights.asked, request, before)
+        session.begin(rights.asked, request, rights.checked_with)
     elif session is not None and epoch != _ENDS:
         request = session.continued(rights, request)
     if session is not None and epoch != _ENDS:
-        sessions[key] = session
-        if len(sessions) > MOST_SESSIONS:
-            del sessions[next(iter(sessions))]
+        keep_session(sessions, key, session)
     read = partial(_read, backend, rights, request, session)
     sent = send(backend, rights, request, rights.context.api_version)
     return later(backend, rights, sent, read)
