@@ -17,7 +17,7 @@ endif
 
 CHECKS := check-types check-words check-style check-imports
 .PHONY: setup setup-dev setup-audit setup-spark setup-gssapi serve test test-all test-fast coverage check $(CHECKS) \
-	compiled-tests checked-and-compiled audit-demo bench bench-quick attack bench-audit messages lock release clean
+	compiled-tests checked-and-compiled audit-demo bench bench-quick bench-gateway attack bench-audit messages lock release clean
 
 setup: $(VENV)/.runtime
 
@@ -127,6 +127,11 @@ bench: setup-dev
 # The same with fewer rounds and sizes, in three minutes; prints alone.
 bench-quick: setup-dev
 	$(BIN)/python -m benchmarks --quick $(ARGS)
+
+# The gateway beside a proxy in C and a direct connection to the same Kafka, in half an hour; needs cc, Java
+# and Maven. Writes benchmarks/GATEWAY.md. `make bench-gateway ARGS="--quick --only small"` prints alone.
+bench-gateway: setup-dev
+	$(BIN)/python -m benchmarks.gateway $(ARGS)
 
 # How long a client waits while others do their worst, and what memory and log that takes, beside Kafka,
 # in half an hour; prints alone. `make attack ARGS="--only attacked-by-tags"` measures some rows.

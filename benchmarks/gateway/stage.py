@@ -1,0 +1,201 @@
+"""The servers of a run: Kafka 4.3.0, proxies in C before it, and gateways, started when needed."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from aclbroker.broker.stores.store import new_cluster_id
+from aclbroker.protocol.messages import ApiKey
+from aclbroker.protocol.messages.create_acls import AclCreation
+from aclbroker.protocol.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+)
+from benchmarks.gateway.programs import Load, running_proxy
+from benchmarks.gateway.requests import FETCHED_TOPIC, LARGE_TOPIC, RECORD_BYTES, TOPIC, produce
+from benchmarks.peers import AS_IN_PRODUCTION, aclbroker
+from benchmarks.servers import KAFKA_HEAP
+from tests.support.accounts import PASSWORDS
+from tests.support.broker import Broker
+from tests.support.certificates import Authority
+from tests.support.client import Client
+from tests.support.kafka import Kafka, free_ports
+from tests.support.tls import pem_stores
+
+DIRECT, PROXY, GATEWAY = "direct", "C proxy", "gateway"
+MANY_ACLS, AUDITED = "gateway with 110,000 ACLs", "gateway with audit"
+PERF_TOPIC: Final = "perf"
+"""The topic that Kafka's own tools use; each prefixed name is one, too."""
+
+CLIENT: Final = "User:ANONYMOUS"
+PRINCIPALS, MANY, FEW = 2_000, 110_000, 10
+_AT_ONCE: Final = 1_000
+_TOPIC, _GROUP, _LITERAL, _PREFIXED, _READ, _WRITE, _ALLOW = 2, 3, 3, 4, 3, 4, 3
+
+_KAFKA: Final = {
+    "authorizer.class.name": "",
+    # Large records would fill the disk: old segments are deleted soon.
+    "log.segment.bytes": str(64 << 20),
+    "log.retention.check.interval.ms": "1000",
+    "log.segment.delete.delay.ms": "1000",
+    "log.initial.task.delay.ms": "1000",
+    "group.initial.rebalance.delay.ms": "0",
+}
+_RETENTION: Final = str(512 << 20)
+_LISTENERS: Final = {
+    "PLAINTEXT": "PLAINTEXT",
+    "PROXIED": "PLAINTEXT",
+    "SSL": "SSL",
+    "PROXIED_SSL": "SSL",
+}
+_GATEWAY: Final = {
+    "listeners": "PLAINTEXT://127.0.0.1:0,SASL_PLAINTEXT://127.0.0.1:0,SSL://127.0.0.1:0",
+    "super.users": "User:admin",
+    "aclbroker.audit.level": "off",
+}
+_SETTINGS: Final[Mapping[str, Mapping[str, str]]] = {
+    GATEWAY: {},
+    MANY_ACLS: {},
+    AUDITED: {"aclbroker.audit.level": "all", "aclbroker.audit.file": "audit.log"},
+}
+
+
+@dataclass(frozen=True)
+class Side:
+    """A way to the cluster: its addresses, and the processes whose CPU time it costs."""
+
+    plain: str
+    tls: str
+    pids: Sequence[int] = ()
+
+
+@dataclass
+class Stage:
+    """The running servers. `side` starts a gateway when it is used for the first time."""
+
+    directory: Path
+    kafka: Kafka
+    stores: Mapping[str, str]
+    running: ExitStack
+    sides: dict[str, Side] = field(default_factory=dict)
+
+    def side(self, name: str) -> Side:
+        """Return a side by its name."""
+        if name not in self.sides:
+            gateway = self.running.enter_context(self.gateway(name))
+            self.sides[name] = side_of(gateway)
+        return self.sides[name]
+
+    @contextmanager
+    def gateway(self, name: str) -> Iterator[Broker]:
+        """Run a gateway with the settings and the ACLs of a side until the block ends."""
+        directory = Path(tempfile.mkdtemp(prefix="gateway-", dir=self.directory))
+        upstream = {"aclbroker.upstream.bootstrap.servers": self.kafka.listeners["PLAINTEXT"]}
+        gateway = Broker(directory, {**_GATEWAY, **self.stores, **upstream, **_SETTINGS[name]})
+        gateway.command[:1] = aclbroker()
+        try:
+            gateway.start()
+            grant(gateway, MANY if name == MANY_ACLS else FEW)
+            yield gateway
+        finally:
+            if gateway.is_alive:
+                gateway.kill()
+
+
+def side_of(gateway: Broker) -> Side:
+    """Return the side of a running gateway, with its worker processes if it has any."""
+    pids = [gateway.running.pid]
+    for pid in pids:
+        children = Path(f"/proc/{pid}/task/{pid}/children")
+        pids += map(int, children.read_text().split())
+    return Side(gateway.listeners["PLAINTEXT"], gateway.listeners["SSL"], pids)
+
+
+@contextmanager
+def running_stage() -> Iterator[Stage]:
+    """Run the Kafka with its topics, and two proxies before it, until the block ends."""
+    with tempfile.TemporaryDirectory(prefix="bench-gateway-") as name, ExitStack() as running:
+        directory = Path(name)
+        authority = Authority()
+        stores = pem_stores(directory, authority.issue(), authority)
+        kafka, sides = _started_kafka(directory, stores, running)
+        _create_topics(kafka)
+        yield Stage(directory, kafka, stores, running, sides)
+
+
+def _started_kafka(
+    directory: Path, stores: Mapping[str, str], running: ExitStack
+) -> tuple[Kafka, dict[str, Side]]:
+    """Start the Kafka and the proxies before it; return it with the sides without a gateway."""
+    kafka = Kafka(
+        directory,
+        flags=(*AS_IN_PRODUCTION, *KAFKA_HEAP),
+        overrides={**_KAFKA, **stores},
+        protocols=_LISTENERS,
+    )
+    # Clients that come by a proxy must be sent back to the proxy, so Kafka advertises its port.
+    ports = dict(zip(("PROXIED", "PROXIED_SSL"), free_ports(2), strict=True))
+    proxied = {name: f"127.0.0.1:{port}" for name, port in ports.items()}
+    advertised = {**kafka.listeners, **proxied}
+    listed = ",".join(f"{name}://{address}" for name, address in advertised.items())
+    kafka.format(new_cluster_id(), **{"advertised.listeners": listed})
+    running.callback(_kill, kafka)
+    kafka.start_again()
+    plain, tls = (
+        running.enter_context(running_proxy(kafka.listeners[name], port))
+        for name, port in ports.items()
+    )
+    return kafka, {
+        DIRECT: Side(kafka.listeners["PLAINTEXT"], kafka.listeners["SSL"]),
+        PROXY: Side(plain.address, tls.address, (plain.pid, tls.pid)),
+    }
+
+
+def _create_topics(kafka: Kafka) -> None:
+    """Create the topics, and write the records that are fetched."""
+    bounded = [CreatableTopicConfig("retention.bytes", _RETENTION)]
+    topics = [
+        CreatableTopic(name, 1, 1, [], [] if name == FETCHED_TOPIC else bounded)
+        for name in (TOPIC, LARGE_TOPIC, FETCHED_TOPIC)
+    ]
+    with Client(kafka.listeners["PLAINTEXT"]) as admin:
+        answer = admin.ask(ApiKey.CREATE_TOPICS, 7, CreateTopicsRequest(topics))
+    if any(topic.error_code for topic in answer.topics):
+        raise RuntimeError(f"a topic was not created: {answer}")
+    filling = produce(FETCHED_TOPIC, RECORD_BYTES)
+    _, payload = Load(filling.frame, requests=3).run(kafka.listeners["PLAINTEXT"])
+    filling.check(payload)
+
+
+def grant(gateway: Broker, count: int) -> None:
+    """Create so many ACLs at a gateway: the client's own, and those of other principals."""
+    own = [
+        AclCreation(_TOPIC, name, _PREFIXED, CLIENT, "*", operation, _ALLOW)
+        for name in (TOPIC, PERF_TOPIC)
+        for operation in (_READ, _WRITE)
+    ]
+    own.append(AclCreation(_GROUP, PERF_TOPIC, _PREFIXED, CLIENT, "*", _READ, _ALLOW))
+    others = (foreign_acl(number) for number in range(count - len(own)))
+    acls = [*own, *others]
+    with Client(gateway.listeners["SASL_PLAINTEXT"]) as admin:
+        admin.login("admin", PASSWORDS["admin"])
+        for begin in range(0, count, _AT_ONCE):
+            if any(admin.create(*acls[begin : begin + _AT_ONCE])):
+                raise RuntimeError("an ACL was not created")
+
+
+def foreign_acl(number: int) -> AclCreation:
+    """Return one of the ACLs of the other principals; each names a topic of its own."""
+    principal = f"User:service-{number % PRINCIPALS}"
+    return AclCreation(_TOPIC, f"owned-{number}", _LITERAL, principal, "*", _READ, _ALLOW)
+
+
+def _kill(kafka: Kafka) -> None:
+    if kafka.is_alive:
+        kafka.kill()
