@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -33,7 +33,7 @@ class Request:
     key: ApiKey
     version: int
     message: Any
-    codes: Callable[[Any], Iterator[int]]
+    codes: Callable[[Any], Iterable[int]]
 
     @property
     def frame(self) -> bytes:
@@ -42,8 +42,7 @@ class Request:
 
     def check(self, payload: bytes) -> None:
         """Raise RuntimeError unless an answer has results, and all of them without an error."""
-        answer = decoded(self.key, self.version, payload)
-        codes = list(self.codes(answer))
+        codes = list(self.codes(decoded(self.key, self.version, payload)))
         if not codes or any(codes):
             raise RuntimeError(f"{self.key.name} was answered with the error codes {codes}")
 
@@ -93,10 +92,10 @@ def metadata() -> Request:
     )
 
 
-def list_offsets() -> Request:
-    """Return a ListOffsets request about the end of one partition."""
+def list_offsets(topic: str = TOPIC) -> Request:
+    """Return a ListOffsets request about the end of one partition, which its leader answers."""
     partition = lo.ListOffsetsPartition(partition_index=0, timestamp=_LATEST)
-    topics = [lo.ListOffsetsTopic(name=TOPIC, partitions=[partition])]
+    topics = [lo.ListOffsetsTopic(name=topic, partitions=[partition])]
     return Request(
         ApiKey.LIST_OFFSETS,
         7,

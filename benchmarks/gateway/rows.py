@@ -107,6 +107,7 @@ def busy(
     cpu: float | None = None,
     ratio: float | None = None,
     throughput: float | None = None,
+    latency: bool = True,
 ) -> tuple[Comparison, ...]:
     """Return the lines of a row under full load, with targets of the gateway.
 
@@ -118,4 +119,6 @@ def busy(
         lines.append(Comparison(measure, target=cpu))
     lines.append(Comparison(rate, DIRECT, Kind.RATIO, throughput, at_least=True))
     lines.append(Comparison(rate, DIRECT, Kind.RATIO, side=PROXY))
-    return (*lines, Comparison(P50, DIRECT, Kind.ADDED), Comparison(P99, DIRECT, Kind.ADDED))
+    if latency:
+        lines += [Comparison(each, DIRECT, Kind.ADDED) for each in (P50, P99)]
+    return tuple(lines)

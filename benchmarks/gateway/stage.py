@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from threading import Event
 from typing import Final
 
 from aclbroker.broker.stores.store import new_cluster_id
@@ -17,8 +20,16 @@ from aclbroker.protocol.messages.create_topics import (
     CreatableTopicConfig,
     CreateTopicsRequest,
 )
+from aclbroker.protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 from benchmarks.gateway.programs import Load, running_proxy
-from benchmarks.gateway.requests import FETCHED_TOPIC, LARGE_TOPIC, RECORD_BYTES, TOPIC, produce
+from benchmarks.gateway.requests import (
+    FETCHED_TOPIC,
+    LARGE_TOPIC,
+    RECORD_BYTES,
+    TOPIC,
+    list_offsets,
+    produce,
+)
 from benchmarks.peers import AS_IN_PRODUCTION, aclbroker
 from benchmarks.servers import KAFKA_HEAP
 from tests.support.accounts import PASSWORDS
@@ -26,27 +37,31 @@ from tests.support.broker import Broker
 from tests.support.certificates import Authority
 from tests.support.client import Client
 from tests.support.kafka import Kafka, free_ports
+from tests.support.process import wait_for
 from tests.support.tls import pem_stores
 
 DIRECT, PROXY, GATEWAY = "direct", "C proxy", "gateway"
 MANY_ACLS, AUDITED = "gateway with 110,000 ACLs", "gateway with audit"
-PERF_TOPIC: Final = "perf"
-"""The topic that Kafka's own tools use; each prefixed name is one, too."""
+PERF_TOPIC, READ_TOPIC = "perf", "perf-read"
+"""The topics that Kafka's own tools write and read; their groups have the same prefix."""
 
 CLIENT: Final = "User:ANONYMOUS"
 PRINCIPALS, MANY, FEW = 2_000, 110_000, 10
+_LEADERS_WITHIN: Final = 30.0
 _AT_ONCE: Final = 1_000
 _TOPIC, _GROUP, _LITERAL, _PREFIXED, _READ, _WRITE, _ALLOW = 2, 3, 3, 4, 3, 4, 3
 
 _KAFKA: Final = {
     "authorizer.class.name": "",
     # Large records would fill the disk: old segments are deleted soon.
+    "log.retention.ms": "-1",
     "log.segment.bytes": str(64 << 20),
     "log.retention.check.interval.ms": "1000",
     "log.segment.delete.delay.ms": "1000",
     "log.initial.task.delay.ms": "1000",
     "group.initial.rebalance.delay.ms": "0",
 }
+_KEPT: Final = (FETCHED_TOPIC, READ_TOPIC)
 _RETENTION: Final = str(512 << 20)
 _LISTENERS: Final = {
     "PLAINTEXT": "PLAINTEXT",
@@ -83,12 +98,16 @@ class Stage:
     kafka: Kafka
     stores: Mapping[str, str]
     running: ExitStack
-    sides: dict[str, Side] = field(default_factory=dict)
+    sides: dict[str, Side]
+    gateways: dict[str, Broker] = field(default_factory=dict)
+    records: int = 0
+    """How many records the topic `READ_TOPIC` has."""
 
     def side(self, name: str) -> Side:
         """Return a side by its name."""
         if name not in self.sides:
             gateway = self.running.enter_context(self.gateway(name))
+            self.gateways[name] = gateway
             self.sides[name] = side_of(gateway)
         return self.sides[name]
 
@@ -161,16 +180,24 @@ def _create_topics(kafka: Kafka) -> None:
     """Create the topics, and write the records that are fetched."""
     bounded = [CreatableTopicConfig("retention.bytes", _RETENTION)]
     topics = [
-        CreatableTopic(name, 1, 1, [], [] if name == FETCHED_TOPIC else bounded)
-        for name in (TOPIC, LARGE_TOPIC, FETCHED_TOPIC)
+        CreatableTopic(name, 1, 1, [], [] if name in _KEPT else bounded)
+        for name in (TOPIC, LARGE_TOPIC, FETCHED_TOPIC, PERF_TOPIC, READ_TOPIC)
     ]
     with Client(kafka.listeners["PLAINTEXT"]) as admin:
         answer = admin.ask(ApiKey.CREATE_TOPICS, 7, CreateTopicsRequest(topics))
-    if any(topic.error_code for topic in answer.topics):
-        raise RuntimeError(f"a topic was not created: {answer}")
+        if any(topic.error_code for topic in answer.topics):
+            raise RuntimeError(f"a topic was not created: {answer}")
+        for topic in topics:
+            wait_for("a leader", partial(_has_leader, admin, topic.name), _LEADERS_WITHIN)
     filling = produce(FETCHED_TOPIC, RECORD_BYTES)
     _, payload = Load(filling.frame, requests=3).run(kafka.listeners["PLAINTEXT"])
     filling.check(payload)
+
+
+def _has_leader(client: Client, topic: str) -> bool | None:
+    request = list_offsets(topic)
+    answer = client.ask(request.key, request.version, request.message)
+    return None if any(request.codes(answer)) else True
 
 
 def grant(gateway: Broker, count: int) -> None:
@@ -199,3 +226,30 @@ def foreign_acl(number: int) -> AclCreation:
 def _kill(kafka: Kafka) -> None:
     if kafka.is_alive:
         kafka.kill()
+
+
+@contextmanager
+def changing(gateway: Broker) -> Iterator[None]:
+    """Create and delete one of the client's ACLs in turn, once a second, until the block ends."""
+    acl = AclCreation(_TOPIC, "changing", _LITERAL, CLIENT, "*", _READ, _ALLOW)
+    filter_ = DeleteAclsFilter(_TOPIC, "changing", _LITERAL, CLIENT, "*", _READ, _ALLOW)
+    ended = Event()
+
+    def change() -> None:
+        with Client(gateway.listeners["SASL_PLAINTEXT"]) as admin:
+            admin.login("admin", PASSWORDS["admin"])
+            exists = False
+            while not ended.wait(1.0):
+                if exists:
+                    admin.ask(ApiKey.DELETE_ACLS, 3, DeleteAclsRequest([filter_]))
+                else:
+                    admin.create(acl)
+                exists = not exists
+
+    with ThreadPoolExecutor(1) as pool:
+        work = pool.submit(change)
+        try:
+            yield
+        finally:
+            ended.set()
+            work.result()
