@@ -10,14 +10,17 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
 from benchmarks import environment
 from benchmarks.gateway import catalog, report
+from benchmarks.gateway.machine import Moment
+from benchmarks.gateway.programs import has_tls
 from benchmarks.gateway.rows import Row, Sample
 from benchmarks.gateway.stage import Stage, running_stage
 from benchmarks.running import progress
@@ -39,11 +42,27 @@ def main() -> None:
     run = environment.describe(" ".join(["python -m benchmarks.gateway", *sys.argv[1:]]))
     rounds = arguments.rounds or (QUICK_ROUNDS if arguments.quick else ROUNDS)
     try:
-        with running_stage() as stage:
-            samples = {row.key: measure(stage, row, rounds, arguments.quick) for row in rows}
+        if any("tls" in row.key for row in rows) and not has_tls():
+            progress(
+                "Rows with TLS are left out: OpenSSL's headers (libssl-dev) are not installed."
+            )
+            rows = [row for row in rows if "tls" not in row.key]
+        samples = measure_all(rows, rounds, arguments.quick)
     except (pytest.skip.Exception, pytest.fail.Exception) as error:
         sys.exit(f"A program is missing: {error}")
     sys.stdout.write(report.text(rows, samples))
+    write(rows, samples, run, arguments)
+    if len(samples) < len(rows):
+        sys.exit("Some rows failed.")
+
+
+def write(
+    rows: Sequence[Row],
+    samples: Mapping[str, report.Samples],
+    run: Mapping[str, str],
+    arguments: argparse.Namespace,
+) -> None:
+    """Write the page and the samples, if the arguments ask for it."""
     shown = {name: value for name, value in run.items() if name in _SHOWN}
     directory = arguments.output or (None if arguments.quick or arguments.only else HERE)
     if directory:
@@ -56,6 +75,20 @@ def main() -> None:
         (directory / "gateway.json").write_text(json.dumps({"run": shown, "rows": saved}, indent=1))
 
 
+def measure_all(
+    rows: Sequence[Row], rounds: int, quick: bool
+) -> dict[str, dict[str, list[Sample]]]:
+    """Measure all rows on the same servers; a row that fails is left out, with a message."""
+    samples = {}
+    with running_stage() as stage:
+        for row in rows:
+            try:
+                samples[row.key] = measure(stage, row, rounds, quick)
+            except (RuntimeError, OSError) as error:
+                progress(f"{row.key} is left out, because it failed: {error}")
+    return samples
+
+
 def measure(stage: Stage, row: Row, rounds: int, quick: bool) -> dict[str, list[Sample]]:
     """Do the work of a row on its sides, every second round in the opposite order."""
     samples: dict[str, list[Sample]] = {side: [] for side in row.sides}
@@ -63,7 +96,10 @@ def measure(stage: Stage, row: Row, rounds: int, quick: bool) -> dict[str, list[
     row.work(stage, row.sides[0], quick)
     for number in range(rounds):
         for side in row.sides[:: -1 if number % 2 else 1]:
-            samples[side].append(row.work(stage, side, quick))
+            load, before = os.getloadavg()[0], Moment.now()
+            sample = row.work(stage, side, quick)
+            others = before.others_until(Moment.now())
+            samples[side].append(sample._replace(load=load, others=others))
     progress(report.text([row], {row.key: samples}))
     return samples
 

@@ -26,6 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -379,7 +380,16 @@ static void read_options(int count, char **arguments) {
         fail("usage: load [OPTION ...] HOST PORT FRAME-FILE");
 }
 
+// Many systems allow 1,024 open files unless a program asks for more.
+static void allow_many_files(void) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit)) return;
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 int main(int count, char **arguments) {
+    allow_many_files();
     read_options(count, arguments);
     read_frame(arguments[optind + 2]);
     // A server that does not answer must not hold up the benchmark.

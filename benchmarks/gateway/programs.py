@@ -38,6 +38,15 @@ def compiled(name: str, *, tls: bool = False) -> Path:
     return program
 
 
+def has_tls() -> bool:
+    """Return whether the load client can be compiled with TLS."""
+    try:
+        compiled("load", tls=True)
+    except RuntimeError:
+        return False
+    return True
+
+
 @dataclass(frozen=True)
 class Proxy:
     """A running byte proxy in C: its process id, and the address where it listens."""

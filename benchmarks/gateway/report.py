@@ -11,25 +11,27 @@ from benchmarks.gateway.rows import Comparison, Kind, Row, Sample
 from benchmarks.report import number
 
 MOST_LOAD: Final = 3.0
-"""The load average above which a ratio to a direct connection does not count."""
+"""The load average above which a comparison with a direct connection does not count."""
 
 Samples = Mapping[str, Sequence[Sample]]
 """The samples of a row by their side, one for each round."""
 
-_HEADER: Final = ("", "figure", "of", "", "beside", "", "compared", "target", "", "load")
+_HEADER: Final = ("", "figure", "of", "", "beside", "", "compared", "target", "", "load", "others")
 _INTRODUCTION: Final = """\
 # The gateway
 
-Written by `{command}`. A client sends requests to the same Kafka 4.3.0 in three ways: directly,
-through a proxy in C that only copies bytes (`benchmarks/gateway/proxy.c`), and through the gateway,
-one process with ACLs. All run on one machine. Each round measures all ways, every second round in
-the opposite order. A figure is the median of the rounds, with the lowest and the highest in
-parentheses. A comparison is made within each round: a ratio (x) or a difference (more).
+Written by `{command}`.
+
+A client sends requests to the same Kafka 4.3.0 in three ways. It connects directly, through a proxy
+in C that only copies bytes (`benchmarks/gateway/proxy.c`), or through the gateway: one process with
+ACLs. All run on one machine. Each round measures all ways, every second round in the opposite
+order. A figure is the median of the rounds, with the lowest and the highest in parentheses. A
+comparison is made within each round: a ratio (x) or a difference (more).
 
 CPU is the user and system time of the proxy's or the gateway's process alone. Bytes are those of
 requests and answers. The load is the average of the minute before, and the benchmark itself adds to
-it. Above {most_load:g} a ratio to a direct connection does not count, because other programs may
-have used the cores.
+it. Above {most_load:g} a comparison with a direct connection does not count, because other programs
+may have used the cores. The last column has the most cores that other programs used in any round.
 """
 
 
@@ -41,6 +43,8 @@ class Line:
     own: Sequence[float]
     others: Sequence[float]
     loads: Sequence[float]
+    cores: Sequence[float]
+    """How many cores other programs used."""
 
     @property
     def compared(self) -> list[float]:
@@ -54,7 +58,7 @@ class Line:
 
     @property
     def verdict(self) -> str:
-        """Whether the target is reached, or that the ratio does not count."""
+        """Whether the target is reached, or that the comparison does not count."""
         if self.comparison.counts_only_when_quiet and statistics.median(self.loads) > MOST_LOAD:
             return "does not count"
         compared = self.compared
@@ -82,6 +86,7 @@ class Line:
             target,
             self.verdict,
             _spread(self.loads, ""),
+            f"{max(self.cores):.1f}",
         )
 
 
@@ -91,8 +96,9 @@ def lines_of(row: Row, samples: Samples) -> Iterator[Line]:
         own = samples[comparison.side]
         others = samples[comparison.beside] if comparison.beside else []
         loads = [sample.load for sample in (*own, *others)]
+        cores = [sample.others for sample in (*own, *others)]
         of = comparison.measure.of
-        yield Line(comparison, list(map(of, own)), list(map(of, others)), loads)
+        yield Line(comparison, list(map(of, own)), list(map(of, others)), loads, cores)
 
 
 def _spread(values: Sequence[float], unit: str) -> str:
@@ -101,7 +107,7 @@ def _spread(values: Sequence[float], unit: str) -> str:
         return "-"
     middle, low, high = statistics.median(values), min(values), max(values)
     text = f"{_number(middle)}{unit}"
-    return text if len(values) == 1 else f"{text} ({_number(low)}-{_number(high)})"
+    return text if len(values) == 1 else f"{text} ({_number(low)} to {_number(high)})"
 
 
 def _number(value: float) -> str:
@@ -129,7 +135,7 @@ def text(rows: Sequence[Row], samples: Mapping[str, Samples]) -> str:
 
 def page(run: Mapping[str, str], rows: Sequence[Row], samples: Mapping[str, Samples]) -> str:
     """Return the page GATEWAY.md."""
-    rule = ["---", "---", "---", "---:", "---", "---:", "---:", "---:", "---", "---:"]
+    rule = ["---", "---", "---", "---:", "---", "---:", "---:", "---:", "---", "---:", "---:"]
     lines = [_HEADER, rule, *table(rows, samples)]
     body = "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
     about = "".join(f"- {name}: {value}\n" for name, value in run.items())

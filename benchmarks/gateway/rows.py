@@ -13,9 +13,11 @@ BASIC: Final = (DIRECT, PROXY, GATEWAY)
 
 
 class Sample(NamedTuple):
-    """The measurement of one side in one round; ``load`` is the load average just before it."""
+    """The measurement of one side in one round.
 
-    load: float = 0.0
+    ``load`` is the load average just before it, ``others`` the cores that other programs used.
+    """
+
     seconds: float = 0.0
     cpu_seconds: float = 0.0
     answers: int = 0
@@ -25,6 +27,8 @@ class Sample(NamedTuple):
     mb_per_second: float = 0.0
     kib_per_connection: float = 0.0
     resident_mib: float = 0.0
+    load: float = 0.0
+    others: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -71,8 +75,8 @@ class Comparison:
 
     @property
     def counts_only_when_quiet(self) -> bool:
-        """Whether other work on the machine makes the figure meaningless."""
-        return self.beside == DIRECT and self.kind is Kind.RATIO
+        """Whether other work on the machine makes the comparison meaningless."""
+        return self.beside == DIRECT
 
     def reached(self, figure: float) -> bool | None:
         """Return whether a figure reaches the target, None without a target."""

@@ -21,6 +21,7 @@ from aclbroker.protocol.messages.create_topics import (
     CreateTopicsRequest,
 )
 from aclbroker.protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
+from benchmarks.gateway.machine import tree
 from benchmarks.gateway.programs import Load, running_proxy
 from benchmarks.gateway.requests import (
     FETCHED_TOPIC,
@@ -129,10 +130,7 @@ class Stage:
 
 def side_of(gateway: Broker) -> Side:
     """Return the side of a running gateway, with its worker processes if it has any."""
-    pids = [gateway.running.pid]
-    for pid in pids:
-        children = Path(f"/proc/{pid}/task/{pid}/children")
-        pids += map(int, children.read_text().split())
+    pids = tree(gateway.running.pid)
     return Side(gateway.listeners["PLAINTEXT"], gateway.listeners["SSL"], pids)
 
 

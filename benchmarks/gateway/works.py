@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Final
 
+from benchmarks.gateway.machine import cpu_seconds
 from benchmarks.gateway.programs import Load
 from benchmarks.gateway.requests import Request, metadata
 from benchmarks.gateway.rows import Sample
@@ -46,11 +45,9 @@ class LoadWork:
             QUICK_SECONDS if quick else SECONDS,
             tls=self.tls,
         )
-        average = os.getloadavg()[0]
         result, answer = load.run(way.tls if self.tls else way.plain, way.pids)
         self.request.check(answer)
         return Sample(
-            average,
             result.seconds,
             result.cpu_seconds,
             result.answers,
@@ -75,12 +72,11 @@ class ProducerTool:
         arguments = ["--topic", PERF_TOPIC, "--num-records", str(count), "--throughput", "-1"]
         arguments += ["--record-size", str(self.record_bytes)]
         arguments += ["--bootstrap-server", way.plain]
-        average, before = os.getloadavg()[0], cpu_seconds(way.pids)
+        before = cpu_seconds(way.pids)
         printed = kafka_tool("ProducerPerformance", arguments)
         # The last line sums up the run, after one line every five seconds.
         mib = float(re.findall(r"\(([0-9.]+) MB/sec\)", printed)[-1])
         return Sample(
-            average,
             cpu_seconds=cpu_seconds(way.pids) - before,
             answers=count,
             bytes=count * self.record_bytes,
@@ -102,13 +98,12 @@ class ConsumerTool:
         way = stage.side(side)
         arguments = ["--topic", READ_TOPIC, "--num-records", str(count)]
         arguments += ["--bootstrap-server", way.plain]
-        average, before = os.getloadavg()[0], cpu_seconds(way.pids)
+        before = cpu_seconds(way.pids)
         printed = kafka_tool("ConsumerPerformance", arguments)
         spent = cpu_seconds(way.pids) - before
         head, values = (line.split(", ") for line in printed.strip().splitlines()[-2:])
         found = dict(zip(head, values, strict=True))
         return Sample(
-            average,
             cpu_seconds=spent,
             answers=count,
             bytes=int(float(found["data.consumed.in.MB"]) * MIB),
@@ -139,16 +134,6 @@ def kafka_tool(name: str, arguments: Sequence[str]) -> str:
     return done.stdout
 
 
-def cpu_seconds(pids: Sequence[int]) -> float:
-    """Return the user and system time of processes so far."""
-    ticks = 0
-    for pid in pids:
-        # The name in parentheses may hold spaces; utime and stime are the fields 14 and 15.
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        ticks += int(fields[11]) + int(fields[12])
-    return ticks / os.sysconf("SC_CLK_TCK")
-
-
 @dataclass(frozen=True)
 class ChangingWork:
     """Load while a client changes one ACL a second on each of the compared gateways.
@@ -175,7 +160,6 @@ class IdleWork:
     def __call__(self, stage: Stage, side: str, quick: bool) -> Sample:
         """Open the connections of a new gateway, and compare its resident memory."""
         request = metadata()
-        average = os.getloadavg()[0]
         with stage.gateway(side) as gateway:
             way = side_of(gateway)
             address = way.tls if self.tls else way.plain
@@ -186,4 +170,4 @@ class IdleWork:
                 with replace(load, connections=count, requests=count).held(address):
                     after = gateway.resident_mib
         kib = (after - before) * 1024 / self.connections
-        return Sample(average, kib_per_connection=kib, resident_mib=after)
+        return Sample(kib_per_connection=kib, resident_mib=after)
