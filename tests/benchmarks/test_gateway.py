@@ -7,12 +7,17 @@ import pytest
 
 from benchmarks.gateway import report, requests, rows
 from benchmarks.gateway.machine import Moment
-from benchmarks.gateway.programs import Load, running_proxy
+from benchmarks.gateway.programs import Load, has_tls, running_proxy
 from benchmarks.gateway.rows import CPU_REQUEST, P99, REQUESTS, Comparison, Kind, Row, Sample
-from benchmarks.gateway.stage import DIRECT, GATEWAY, PROXY
+from benchmarks.gateway.stage import DIRECT, FEW, GATEWAY, PROXY, grant
 from tests.support.broker import Broker
-from tests.support.gateway import cluster_in_memory
+from tests.support.certificates import Authority
+from tests.support.gateway import cluster_in_memory, gateway_before
+from tests.support.tls import LISTENERS, pem_stores
+from tests.support.toolchain import missing
 
+SMALL = requests.produce(requests.TOPIC, requests.SMALL_BYTES)
+LARGE = requests.produce(requests.LARGE_TOPIC, requests.RECORD_BYTES)
 TOPICS = (requests.TOPIC, requests.LARGE_TOPIC, requests.FETCHED_TOPIC)
 
 
@@ -20,7 +25,11 @@ TOPICS = (requests.TOPIC, requests.LARGE_TOPIC, requests.FETCHED_TOPIC)
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     directory = tmp_path_factory.mktemp("cluster")
     topics = ",".join(f"{topic}:1" for topic in TOPICS)
-    broker = cluster_in_memory(directory, **{"aclbroker.catalog.topics": topics})
+    authority = Authority()
+    stores = pem_stores(directory, authority.issue(), authority)
+    broker = cluster_in_memory(
+        directory, **{"aclbroker.catalog.topics": topics, **LISTENERS, **stores}
+    )
     yield broker
     broker.terminate()
 
@@ -35,10 +44,10 @@ def proxied(cluster: Broker) -> Iterator[str]:
 @pytest.mark.parametrize(
     ("request_", "connections", "depth", "count"),
     [
-        (requests.produce(requests.TOPIC, requests.SMALL_BYTES), 3, 5, 400),
+        (SMALL, 3, 5, 400),
         (requests.metadata(), 2, 1, 50),
         (requests.list_offsets(), 1, 1, 20),
-        (requests.produce(requests.LARGE_TOPIC, requests.RECORD_BYTES), 2, 2, 8),
+        (LARGE, 2, 2, 8),
     ],
     ids=lambda value: value.key.name if isinstance(value, requests.Request) else str(value),
 )
@@ -65,6 +74,33 @@ def test_a_refusal_is_not_measured(proxied: str):
     _, answer = Load(refused.frame, requests=1).run(proxied)
     with pytest.raises(RuntimeError, match="PRODUCE was answered with the error codes"):
         refused.check(answer)
+
+
+@pytest.mark.parametrize("request_", [SMALL, requests.metadata(), requests.list_offsets()])
+def test_the_acls_of_the_benchmark_allow_its_requests_and_no_other_topic(
+    cluster: Broker, tmp_path: Path, request_: requests.Request
+):
+    settings = {"super.users": "User:admin"}
+    gateway = gateway_before(cluster.listeners["PLAINTEXT"], tmp_path, **settings)
+    try:
+        grant(gateway, FEW)
+        _, answer = Load(request_.frame, 2, requests=6).run(gateway.listeners["PLAINTEXT"])
+        request_.check(answer)
+        foreign = requests.produce("owned-1", requests.SMALL_BYTES)
+        _, answer = Load(foreign.frame, requests=1).run(gateway.listeners["PLAINTEXT"])
+        with pytest.raises(RuntimeError, match="29"):
+            foreign.check(answer)
+    finally:
+        gateway.terminate()
+
+
+def test_the_load_client_speaks_tls(cluster: Broker):
+    if not has_tls():
+        missing("OpenSSL's headers are not installed (libssl-dev)")
+    load = Load(LARGE.frame, 2, 2, requests=8, tls=True)
+    result, answer = load.run(cluster.listeners["SSL"])
+    LARGE.check(answer)
+    assert result.answers == 8
 
 
 def test_connections_stay_open_within_the_block(cluster: Broker, proxied: str):
