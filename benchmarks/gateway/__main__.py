@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -84,7 +85,7 @@ def measure_all(
         for row in rows:
             try:
                 samples[row.key] = measure(stage, row, rounds, quick)
-            except (RuntimeError, OSError) as error:
+            except (RuntimeError, OSError, subprocess.SubprocessError) as error:
                 progress(f"{row.key} is left out, because it failed: {error}")
     return samples
 

@@ -22,6 +22,7 @@ QUICK_SHARE: Final = 10
 """How many times as few records Kafka's tools get in a quick run."""
 WARMING: Final = 50
 """How many connections a gateway has before the memory of others is measured."""
+_TOOL_ENDS_WITHIN: Final = 600.0
 MIB: Final = 1 << 20
 
 
@@ -75,12 +76,13 @@ class ProducerTool:
         before = cpu_seconds(way.pids)
         printed = kafka_tool("ProducerPerformance", arguments)
         # The last line sums up the run, after one line every five seconds.
-        mib = float(re.findall(r"\(([0-9.]+) MB/sec\)", printed)[-1])
+        sent, mib = re.findall(r"(\d+) records sent.*\(([0-9.]+) MB/sec\)", printed)[-1]
+        _check_count("sent", int(sent), count)
         return Sample(
             cpu_seconds=cpu_seconds(way.pids) - before,
             answers=count,
             bytes=count * self.record_bytes,
-            mb_per_second=mib * MIB / 1e6,
+            mb_per_second=float(mib) * MIB / 1e6,
         )
 
 
@@ -103,6 +105,7 @@ class ConsumerTool:
         spent = cpu_seconds(way.pids) - before
         head, values = (line.split(", ") for line in printed.strip().splitlines()[-2:])
         found = dict(zip(head, values, strict=True))
+        _check_count("received", int(found["data.consumed.in.nMsg"]), count)
         return Sample(
             cpu_seconds=spent,
             answers=count,
@@ -121,6 +124,12 @@ class ConsumerTool:
             stage.records = count
 
 
+def _check_count(verb: str, count: int, wanted: int) -> None:
+    """Raise RuntimeError if a tool did not get all records through: it ends with status 0."""
+    if count < wanted:
+        raise RuntimeError(f"{count} of {wanted} records were {verb}")
+
+
 def kafka_tool(name: str, arguments: Sequence[str]) -> str:
     """Run a benchmark of Kafka's tools; return its output.
 
@@ -128,7 +137,10 @@ def kafka_tool(name: str, arguments: Sequence[str]) -> str:
     """
     flags = (*AS_IN_PRODUCTION, "-Xmx512m")
     java = java_command(f"org.apache.kafka.tools.{name}", kafka_jars(), minimum=17, flags=flags)
-    done = subprocess.run([*java, *arguments], capture_output=True, text=True, check=False)
+    command = [*java, *arguments]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, timeout=_TOOL_ENDS_WITHIN
+    )
     if done.returncode:
         raise RuntimeError(f"{name} failed: {done.stdout}{done.stderr}")
     return done.stdout
