@@ -78,6 +78,7 @@ NOT_TRIED = {
     "docker run": "tests need no docker; tests/packaging/test_image.py follows the Dockerfile",
     "git push": "publishes the release",
     "make bench": "takes three quarters of an hour; tests/benchmarks measures the same in small",
+    "make bench-gateway": "takes half an hour; tests/benchmarks/test_gateway.py tries its parts",
     "make setup-audit": "installs a part of what `make test` installs",
     "make setup-dev": "installs a part of what `make test` installs",
     "make test-all": "is `make test` with other options",
