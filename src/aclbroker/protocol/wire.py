@@ -57,13 +57,15 @@ class FrameReader:
     def __init__(self, limit: int) -> None:
         self.limit = limit
         # The bytes as they arrived, without a copy; a bytearray once a frame arrives in parts.
-        self._data: bytes | bytearray = b""
-        self._start = 0
+        self.data: bytes | bytearray = b""
+        """The bytes that have arrived. From ``start`` on no frame was made of them yet."""
+
+        self.start = 0
 
     @property
     def buffered(self) -> int:
         """The number of bytes that no frame has been made of yet."""
-        return len(self._data) - self._start
+        return len(self.data) - self.start
 
     @property
     def announced(self) -> int:
@@ -71,22 +73,29 @@ class FrameReader:
 
         To be asked after `next_frame` has returned None.
         """
-        if len(self._data) - self._start < _LENGTH.size:
+        if len(self.data) - self.start < _LENGTH.size:
             return 0
-        (size,) = _LENGTH.unpack_from(self._data, self._start)
+        (size,) = _LENGTH.unpack_from(self.data, self.start)
         return size if 0 < size <= self.limit else 0
 
     def feed(self, data: bytes) -> None:
         """Add bytes that have arrived."""
-        if not self._data:
-            self._data = data
+        if not self.data:
+            self.data = data
             return
-        if not isinstance(self._data, bytearray):
-            self._data = bytearray(self._data)
-        if self._start:
-            del self._data[: self._start]
-            self._start = 0
-        self._data += data
+        if not isinstance(self.data, bytearray):
+            self.data = bytearray(self.data)
+        if self.start:
+            del self.data[: self.start]
+            self.start = 0
+        self.data += data
+
+    def skip_to(self, end: int) -> None:
+        """Note that the bytes up to a position in ``data`` were used."""
+        if end == len(self.data):
+            self.data, self.start = b"", 0
+        else:
+            self.start = end
 
     def next_frame(self) -> Frame | None:
         """Return the next whole frame without its length, or None until more bytes arrive.
@@ -94,11 +103,11 @@ class FrameReader:
         Raises `ProtocolError` for a length that is negative or beyond ``limit``, as soon as the
         length itself has arrived.
         """
-        data = self._data
-        begin = self._start + _LENGTH.size
+        data = self.data
+        begin = self.start + _LENGTH.size
         if begin > len(data):
             return None
-        (size,) = _LENGTH.unpack_from(data, self._start)
+        (size,) = _LENGTH.unpack_from(data, self.start)
         if not 0 <= size <= self.limit:
             hint = "; it looks like TLS" if size >> 16 == _TLS_HANDSHAKE else ""
             raise ProtocolError(f"a frame of {size} bytes; 0 to {self.limit} are allowed{hint}")
@@ -108,10 +117,10 @@ class FrameReader:
         if size >= _LARGE and isinstance(data, bytearray):
             return self._all_but_the_rest(data, begin, end)
         if end == len(data):
-            self._data = b""
-            self._start = 0
+            self.data = b""
+            self.start = 0
         else:
-            self._start = end
+            self.start = end
         if isinstance(data, bytes):
             return data[begin:end]
         with memoryview(data) as chunks:
@@ -119,7 +128,7 @@ class FrameReader:
 
     def _all_but_the_rest(self, data: bytearray, begin: int, end: int) -> bytearray:
         """Return what has arrived but for what is not of the frame: only that little is copied."""
-        self._data, self._start = bytes(data[end:]), 0
+        self.data, self.start = bytes(data[end:]), 0
         del data[end:]
         del data[:begin]
         return data

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -13,6 +14,7 @@ from aclbroker.broker.gate.topic_resolver import TopicResolver
 from aclbroker.broker.gate.whole import WholeRights
 from aclbroker.protocol.pieces import Encoded
 from aclbroker.protocol.primitives import Frame
+from aclbroker.protocol.wire import FrameReader, Request
 
 BackendHandler = Callable[[Any, RequestRights, Any], Any | Coroutine[Any, Any, Any]]
 """Takes the backend, the session's rights and the part of a request that the gate allowed.
@@ -47,45 +49,42 @@ class Later(NamedTuple):
     left: Callable[[], None] = _nothing
 
 
-def _undecoded(_relayed: Relayed) -> Encoded:
-    raise RuntimeError("nothing decodes this answer")
-
-
 class AnswerSlot:
-    """The place of one answer among those of a connection, which leave in the order of requests.
+    """The place of one answer among those of a connection, which leave in the order of requests."""
 
-    ``answer`` is there once the answer is, or ``error`` in its place. ``held`` bytes of the request
-    are on the account of its principal. The next request may begin meanwhile unless the slot
-    ``is_alone``. ``left`` must be called when the answer has left for the client.
-    """
+    answer: Encoded | None = None
+    """The answer, once it is there."""
 
-    __slots__ = ("answer", "error", "held", "is_alone", "left", "task")
+    error: BaseException | None = None
+    """The reason why there is no answer."""
 
-    def __init__(self, held: int = 0, *, is_alone: bool = True) -> None:
-        self.held = held
-        self.answer: Encoded | None = None
-        self.error: BaseException | None = None
-        self.task: asyncio.Task[Any] | None = None
-        self.is_alone = is_alone
-        self.left: Callable[[], None] = _nothing
+    task: asyncio.Task[Any] | None = None
+    """Makes the answer."""
+
+    held = 0
+    """How many bytes of the request are on the account of its principal."""
+
+    is_alone = False
+    """Whether no other request may begin before this one has an answer."""
+
+    def leave(self) -> None:
+        """Note that the answer leaves for the client."""
 
 
 class Relayed(AnswerSlot):
     """The place of the answer to a request that was forwarded as its original bytes.
 
-    The backend sets the answer, or the ``unread`` frame of one that must be decoded, which
-    ``decode`` does. Then it calls the ``arrived`` of `Backend.connected`.
+    The backend sets the answer, or the ``unread`` frame of one that must be decoded. Then it calls
+    `Answers.arrived`.
     """
 
-    __slots__ = ("decode", "unread")
+    unread: Frame | None = None
 
-    def __init__(self) -> None:
-        super().__init__(is_alone=False)
-        self.unread: Frame | None = None
-        self.decode: Callable[[Relayed], Encoded | Awaitable[Encoded]] = _undecoded
+    session: Session
+    """The session that sent the request."""
 
-    def send(self) -> None:
-        """Send all requests of the connection that were relayed and not sent yet."""
+    def request(self) -> Request:
+        """Return the request, without records."""
         raise NotImplementedError
 
     def read(self, rights: RequestRights, request: Any) -> Any:
@@ -93,8 +92,36 @@ class Relayed(AnswerSlot):
         raise NotImplementedError
 
 
-Relay = Callable[[WholeRights, Session, Frame], Relayed | None]
-"""Forwards a request that is wholly allowed as its original bytes; None if it must be decoded."""
+class Answers(Protocol):
+    """The answers of one connection, as the backend of its requests sees them."""
+
+    @property
+    def slots(self) -> deque[AnswerSlot]:
+        """The places of the answers that have not left yet."""
+
+    @property
+    def is_writable(self) -> bool:
+        """Whether the client reads its answers, and no large one is being written."""
+
+    def pass_on(self, data: Frame) -> None:
+        """Write answers whose slots were taken from the front of `slots`."""
+
+    def arrived(self) -> None:
+        """Write the answers that are there, and go on with the requests that wait."""
+
+    def lost(self) -> None:
+        """Close the connection, because no further request of it can be answered."""
+
+
+class Relay(Protocol):
+    """Forwards the wholly allowed requests of one connection without decoding them."""
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the cluster does not read, so that no further request may begin."""
+
+    def take(self, rights: WholeRights, session: Session, frames: FrameReader) -> None:
+        """Forward the requests at the front of those that have arrived, up to one to decode."""
 
 
 class KeyVersions(NamedTuple):
@@ -168,17 +195,10 @@ class Backend(Protocol):
     def nodes(self, rights: RequestRights) -> tuple[Node, ...]:
         """Return all nodes of the cluster as the listener of the session advertises them."""
 
-    @property
-    def relay(self) -> Relay | None:
-        """The function that forwards requests without decoding them, if there is one."""
+    def connected(self, connection: object, answers: Answers) -> Relay | None:
+        """Note the connection of a session that has begun, the first one or another.
 
-    def connected(
-        self, connection: object, lost: Callable[[], None], arrived: Callable[[], None]
-    ) -> None:
-        """Note the connection of a session that has begun.
-
-        The backend calls ``lost`` if it can answer no further request of the connection, and
-        ``arrived`` when answers of relayed requests are there.
+        For the first session the result is a `Relay`, if the backend has one.
         """
 
     def disconnected(self, connection: object) -> None:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Final
 
 from aclbroker.acl.authorizer import Authorizer, RequestContext, Session
-from aclbroker.broker.backends.backend import Backend, Relayed
+from aclbroker.broker.backends.backend import Answers, Backend, Relay
 from aclbroker.broker.credentials import Credentials
 from aclbroker.broker.gate.need import Profile, Row
 from aclbroker.broker.gate.rights import RequestRights
@@ -17,7 +17,6 @@ from aclbroker.broker.handlers.faults import Faults
 from aclbroker.broker.observability.audit import Audit
 from aclbroker.broker.turns import Turns
 from aclbroker.protocol.messages import ApiKey
-from aclbroker.protocol.primitives import Frame
 
 Handler = Callable[["Services", RequestRights, Any], Any | Coroutine[Any, Any, Any]]
 """Takes the part of a request that the gate allowed; returns the response or a coroutine of it.
@@ -64,8 +63,8 @@ class Services:
     short_answers: frozenset[int] = field(init=False)
     """The keys whose answers to short requests wait for nothing and are never long."""
 
-    relay: Callable[[Session, Frame], Relayed | None] | None = field(init=False)
-    """The backend's function that forwards requests without decoding them, if it may be used."""
+    whole_rights: WholeRights | None = field(init=False)
+    """The rights by which requests can be forwarded without being decoded, if there are such."""
 
     def __post_init__(self) -> None:
         answers: dict[int, Answer] = {
@@ -74,18 +73,15 @@ class Services:
         # A fault may wait, which only work that takes turns can do.
         is_short = self.faults is None
         short = _SHORT_ANSWERS.union(self.backend.short_answers) if is_short else frozenset()
-        object.__setattr__(self, "relay", self._relay())
+        object.__setattr__(self, "whole_rights", self._whole_rights())
         object.__setattr__(self, "answers", answers)
         object.__setattr__(self, "answered_here", tuple(self.handlers))
         object.__setattr__(self, "short_answers", short)
 
-    def _relay(self) -> Callable[[Session, Frame], Relayed | None] | None:
-        relay = self.backend.relay
-        is_plain = self.rights_class is RequestRights and self.faults is None and not self.waits
-        if relay is None or not is_plain:
+    def _whole_rights(self) -> WholeRights | None:
+        if self.rights_class is not RequestRights or self.faults is not None or self.waits:
             return None
-        rights = WholeRights.of(self.authorizer, self.audit, self.profile, self.reserved_topics)
-        return None if rights is None else partial(relay, rights)
+        return WholeRights.of(self.authorizer, self.audit, self.profile, self.reserved_topics)
 
     def answer_to(self, key: int) -> Answer | None:
         """Return the answer to an API key, of the backend or of this broker; None without one."""
@@ -106,11 +102,9 @@ class Services:
             row, context, self.authorizer, self.audit, self.profile, self.reserved_topics
         )
 
-    def connected(
-        self, session: Session, lost: Callable[[], None], arrived: Callable[[], None]
-    ) -> None:
+    def connected(self, session: Session, answers: Answers) -> Relay | None:
         """Note that a session has begun; see `Backend.connected`."""
-        self.backend.connected(session.connection, lost, arrived)
+        return self.backend.connected(session.connection, answers)
 
     def disconnected(self, session: Session | None) -> None:
         """Note that the connection of a session is closed, if there was a session."""

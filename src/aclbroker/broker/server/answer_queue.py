@@ -6,13 +6,14 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 from aclbroker.broker.backends.backend import AnswerSlot, Relayed
 from aclbroker.broker.handlers.answering import LaterAnswer
 from aclbroker.broker.server.answer_writer import AnswerWriter
 from aclbroker.broker.server.errors import RequestRefused
 from aclbroker.protocol.pieces import Encoded
+from aclbroker.protocol.primitives import Frame
 
 MOST_AT_WORK: Final = 32
 """The most requests of a connection that are at work at a time."""
@@ -22,81 +23,109 @@ def _nothing(*_values: object) -> None:
     """Do nothing."""
 
 
-def _no_answer(_refusal: RequestRefused) -> bytes:
+def _no_answer(_refused: object) -> bytes:
     return b""
+
+
+async def _no_decoded_answer(_relayed: Relayed) -> Encoded:
+    return b""
+
+
+class AnswerEvents(NamedTuple):
+    """The functions of the connection that the queue calls."""
+
+    request_ended: Callable[[int], None]
+    """Takes the number of bytes that a request held which now has an answer."""
+
+    refused: Callable[[RequestRefused], bytes]
+    """Returns the answer to a request that was refused unread."""
+
+    failed: Callable[[BaseException], None]
+    """Takes the error of a request that has no answer; the later answers are dropped."""
+
+    ready: Callable[[], None]
+    """The next request may begin, or the last answer is written."""
+
+    passed: Callable[[], None]
+    """Answers of relayed requests have left, or wait for earlier ones."""
+
+    decode: Callable[[Relayed], Awaitable[Encoded]]
+    """Makes the answer to a relayed request whose answer must be decoded."""
+
+    lost: Callable[[], None]
+    """The backend can answer no further request."""
+
+
+_NO_EVENTS: Final = AnswerEvents(
+    _nothing, _no_answer, _nothing, _nothing, _nothing, _no_decoded_answer, _nothing
+)
 
 
 class AnswerQueue:
     """Keeps the answers that are not written yet, in the order of their requests.
 
     An answer that a backend makes later lets the next requests begin meanwhile. Any other request
-    is at work alone. The function ``refused`` returns the answer to a request that was refused
-    unread. The function ``failed`` takes the error of a request that has no answer. The later
-    answers are then dropped. The function ``ready`` is called when the next request may begin, or
-    the last answer is written.
+    is at work alone. It is `Answers`, by which a backend passes answers on.
     """
 
-    def __init__(
-        self,
-        writer: AnswerWriter,
-        request_ended: Callable[[int], None],
-        refused: Callable[[RequestRefused], bytes],
-        failed: Callable[[BaseException], None],
-        ready: Callable[[], None],
-    ) -> None:
+    def __init__(self, writer: AnswerWriter, events: AnswerEvents) -> None:
         self._writer = writer
-        self._request_ended = request_ended
-        self._refused = refused
-        self._failed = failed
-        self._ready = ready
-        self._slots: deque[AnswerSlot] = deque()
-        self._unsent: Relayed | None = None
+        self._events = events
+        self.slots: deque[AnswerSlot] = deque()
+        """The places of the answers that have not left yet."""
 
     @property
     def is_ready(self) -> bool:
         """Whether the next request may begin."""
-        slots = self._slots
+        slots = self.slots
         return not slots or (len(slots) < MOST_AT_WORK and not slots[-1].is_alone)
+
+    @property
+    def is_writable(self) -> bool:
+        """Whether the client reads its answers, and no large one is being written."""
+        return self._writer.is_ready
 
     @property
     def is_at_work(self) -> bool:
         """Whether answers are missing or unwritten."""
-        return bool(self._slots) or self._writer.is_at_work
+        return bool(self.slots) or self._writer.is_at_work
 
     @property
     def is_waiting(self) -> bool:
         """Whether a request is still at work."""
-        return any(slot.answer is None and slot.error is None for slot in self._slots)
+        return any(slot.answer is None and slot.error is None for slot in self.slots)
 
     def write(self, answers: Sequence[Encoded]) -> None:
         """Write answers, or keep them until the answers to earlier requests are written."""
-        if not self._slots:
+        if not self.slots:
             if answers:
                 self._writer.write(answers)
             return
         for answer in answers:
-            slot = AnswerSlot(is_alone=False)
+            slot = AnswerSlot()
             slot.answer = answer
-            self._slots.append(slot)
+            self.slots.append(slot)
 
-    def wait_for(
-        self, answer: Awaitable[Encoded | LaterAnswer] | LaterAnswer | Relayed, held: int
-    ) -> None:
+    def wait_for(self, answer: Awaitable[Encoded | LaterAnswer] | LaterAnswer, held: int) -> None:
         """Write an answer when it and the earlier ones are there."""
-        if isinstance(answer, Relayed):
-            answer.held = held
-            self._slots.append(answer)
-            self._unsent = answer
-            return
-        slot = AnswerSlot(held)
-        self._slots.append(slot)
+        slot = AnswerSlot()
+        slot.held, slot.is_alone = held, True
+        self.slots.append(slot)
         self._begin(slot, answer)
 
-    def send_relayed(self) -> None:
-        """Send the relayed requests for whose answers `wait_for` was called."""
-        if self._unsent is not None:
-            self._unsent.send()
-            self._unsent = None
+    def pass_on(self, data: Frame) -> None:
+        """Write answers whose slots were taken from the front of `slots`."""
+        self._writer.pass_on(data)
+        self._events.passed()
+
+    def arrived(self) -> None:
+        """Write the answers that are there, and go on with the requests that wait."""
+        self.flush()
+        self._events.passed()
+
+    def lost(self) -> None:
+        """Close the connection, because no further request of it can be answered."""
+        self._events.lost()
 
     def end(self, ended: Callable[[], None]) -> None:
         """Cancel the requests at work, and call a function when all of them have ended.
@@ -104,13 +133,12 @@ class AnswerQueue:
         A change that has begun is still carried out. The connection gets no further calls.
         """
         # These refer to the connection, which would be garbage in a circle.
-        self._refused, self._failed, self._ready = _no_answer, _nothing, _nothing
-        self._request_ended = _nothing
+        self._events = _NO_EVENTS
         self._cancel(ended)
 
     def _cancel(self, cancelled: Callable[[], None]) -> None:
-        tasks = [slot.task for slot in self._slots if slot.task is not None]
-        self._slots.clear()
+        tasks = [slot.task for slot in self.slots if slot.task is not None]
+        self.slots.clear()
         if not tasks:
             cancelled()
             return
@@ -133,20 +161,20 @@ class AnswerQueue:
         answer to a relayed request that must be decoded is decoded when its turn has come.
         """
         answers: list[Encoded] = []
-        while self._slots and not self._writer.is_at_work:
-            slot = self._slots[0]
+        while self.slots and not self._writer.is_at_work:
+            slot = self.slots[0]
             if slot.error is not None:
                 self._writer.write(answers)
                 self._cancel(_nothing)
-                self._failed(slot.error)
+                self._events.failed(slot.error)
                 return
             if slot.answer is None:
                 if isinstance(slot, Relayed) and slot.unread is not None and slot.task is None:
-                    self._begin(slot, _decoded(slot))
+                    self._begin(slot, self._events.decode(slot))
                 break
             answers.append(slot.answer)
-            self._slots.popleft()
-            slot.left()
+            self.slots.popleft()
+            slot.leave()
             self._give_back(slot)
         self._writer.write(answers)
 
@@ -155,7 +183,7 @@ class AnswerQueue:
     ) -> None:
         if isinstance(answer, LaterAnswer):
             slot.is_alone = False
-            slot.left = answer.left
+            slot.leave = answer.left  # type: ignore[method-assign] # it is a function
             answer = answer.encoded()
         slot.task = asyncio.ensure_future(answer)
         slot.task.add_done_callback(partial(self._ended, slot))
@@ -165,12 +193,12 @@ class AnswerQueue:
         if task.cancelled():
             slot.error = asyncio.CancelledError()
         elif isinstance(error := task.exception(), RequestRefused):
-            slot.answer = self._refused(error)
+            slot.answer = self._events.refused(error)
         elif error is not None:
             slot.error = error
         elif isinstance(result := task.result(), LaterAnswer):
             self._begin(slot, result)
-            self._ready()
+            self._events.ready()
             return
         else:
             slot.answer = result
@@ -178,14 +206,9 @@ class AnswerQueue:
         slot.is_alone = False
         self._give_back(slot)
         self.flush()
-        self._ready()
+        self._events.ready()
 
     def _give_back(self, slot: AnswerSlot) -> None:
         if slot.held:
-            self._request_ended(slot.held)
+            self._events.request_ended(slot.held)
             slot.held = 0
-
-
-async def _decoded(relayed: Relayed) -> Encoded:
-    answer = relayed.decode(relayed)
-    return await answer if isinstance(answer, Awaitable) else answer

@@ -35,7 +35,7 @@ class AnswerWriter:
         self._rest: Iterator[bytes | memoryview] | None = None
         self._next: bytes | memoryview = b""
         self.is_writable = True
-        """Whether the client reads what is written."""
+        """Whether the client reads its answers."""
 
     @property
     def is_at_work(self) -> bool:
@@ -61,8 +61,13 @@ class AnswerWriter:
         self._next = next(self._rest)
         self._write_piece()
 
+    def pass_on(self, data: bytes | bytearray) -> None:
+        """Write answers that have come in one read, which are not large."""
+        if not self._transport.is_closing():
+            self._transport.write(data)
+
     def pause(self) -> None:
-        """Write nothing until the client has read what was written."""
+        """Write nothing until the client has read the former answers."""
         self.is_writable = False
 
     def resume(self) -> None:
@@ -71,7 +76,7 @@ class AnswerWriter:
         self._write_piece()
 
     def end(self) -> None:
-        """Forget what was not written, and whom to tell: there is nobody any more to read it."""
+        """Forget the unwritten answers, because the client is gone."""
         self._rest, self._next = None, b""
         self._written = _nobody
 

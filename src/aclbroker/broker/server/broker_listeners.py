@@ -11,7 +11,7 @@ from typing import Final
 from aclbroker.broker.backends.upstream.backend import UpstreamBackend
 from aclbroker.broker.backends.upstream.cluster import UpstreamCluster
 from aclbroker.broker.backends.upstream.handlers import UPSTREAM_HANDLERS
-from aclbroker.broker.backends.upstream.relay import WholeRelay
+from aclbroker.broker.backends.upstream.relay import UpstreamRelay
 from aclbroker.broker.backends.upstream.subscriptions import Subscriptions
 from aclbroker.broker.backends.upstream.topics import TopicDirectory, UpstreamTopics
 from aclbroker.broker.config import Config, Listener
@@ -114,7 +114,7 @@ def upstream_backend(
         topics=UpstreamTopics(directory, None, auto_creates=config.auto_create_topics_enable),
         subscriptions=Subscriptions(directory),
         handlers=UPSTREAM_HANDLERS,
-        make_relay=WholeRelay,
+        relay=UpstreamRelay,
         advertised=nodes.own,
         first_ports={name: port for name, port in first_ports.items() if port is not None},
     )

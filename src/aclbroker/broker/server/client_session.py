@@ -69,6 +69,16 @@ class ClientSession:
         """The session; None before the client has authenticated."""
         return self._authentication.session
 
+    @property
+    def usable(self) -> Session | None:
+        """The session, unless the client authenticates or the session has expired."""
+        authentication = self._authentication
+        if self.lasting is not None:
+            return self.lasting
+        if authentication.is_at_work or authentication.is_expired:
+            return None
+        return authentication.session
+
     def begin(
         self,
         events: SessionEvents,

@@ -22,15 +22,15 @@ from typing import Any, Final, NamedTuple, cast
 from aclbroker.acl.authorizer import Session
 from aclbroker.broker.auth.login import Login
 from aclbroker.broker.auth.sasl.mechanism import AuthenticationFailed
-from aclbroker.broker.backends.backend import BackendUnavailable
+from aclbroker.broker.backends.backend import BackendUnavailable, Relay
 from aclbroker.broker.handlers.services import Services
 from aclbroker.broker.observability.login_log import LoginLog
 from aclbroker.broker.observability.stalls import StallMonitor
 from aclbroker.broker.server.accounts import Accounts
-from aclbroker.broker.server.answer_queue import AnswerQueue
+from aclbroker.broker.server.answer_queue import AnswerEvents, AnswerQueue
 from aclbroker.broker.server.answer_writer import AnswerWriter
 from aclbroker.broker.server.client_session import ClientSession, SessionEvents
-from aclbroker.broker.server.dispatch import Dispatched, before_login, dispatch
+from aclbroker.broker.server.dispatch import Dispatched, answer_relayed, before_login, dispatch
 from aclbroker.broker.server.errors import RequestRefused
 from aclbroker.broker.server.holdings import Holdings
 from aclbroker.broker.server.registry import Registry
@@ -93,6 +93,7 @@ class Connection(asyncio.Protocol):
         self._ended = False
         self._stopping = False
         self._idle_timer: asyncio.TimerHandle | None = None
+        self._relay: Relay | None = None
 
     # -- what the transport calls
 
@@ -102,23 +103,26 @@ class Connection(asyncio.Protocol):
         self._holdings = Holdings(self._accounts, self.host, self._work_soon, self.give_way)
         self._reader = RequestReader(self._transport, self._holdings, self._limits.login_bytes)
         self._writer = AnswerWriter(self._transport, self._holdings, self._written)
-        self._answers = AnswerQueue(
-            self._writer,
+        events = AnswerEvents(
             self._holdings.request_ends,
             self._answer_unread,
             self._request_failed,
             self._answered,
+            self._passed_on,
+            partial(answer_relayed, self._services),
+            self.stop,
         )
+        self._answers = AnswerQueue(self._writer, events)
         self._active_at = self._loop.time()
         self._registry.opened(self)
         if self._limits.idle_seconds < math.inf:
             self._idle_timer = self._loop.call_later(self._limits.idle_seconds, self._check_idle)
-        events = SessionEvents(
+        of_session = SessionEvents(
             self._session_begun, self._login_begins, self._close, self._stop_soon, self.abort
         )
         certificate, seconds = _peer_certificate(transport), self._limits.login_seconds
         try:
-            self._session.begin(events, certificate, seconds, self._accepted_at)
+            self._session.begin(of_session, certificate, seconds, self._accepted_at)
         except AuthenticationFailed as error:
             self._session.failed(error.reason)
             self._stopping = True
@@ -152,6 +156,7 @@ class Connection(asyncio.Protocol):
         """Clean up: the connection is gone. A change that has begun is still carried out."""
         self._stopping = True
         session = self._session.session
+        self._relay = None
         # Requests at work may begin something that only `disconnected` ends.
         self._answers.end(partial(self._services.disconnected, session))
         self._writer.end()
@@ -196,7 +201,7 @@ class Connection(asyncio.Protocol):
         size = 0
         frames = self._reader.frames
         try:
-            while self._ready() and (frame := frames.next_frame()) is not None:
+            while self._ready() and (frame := self._next_frame()) is not None:
                 held = self._holdings.request_begins()
                 began = perf_counter()
                 session = self._session.lasting
@@ -222,10 +227,21 @@ class Connection(asyncio.Protocol):
                     self._await_turn()
         except Exception as error:  # noqa: BLE001 # one client must not take the others along
             self._request_failed(error)
-        self._answers.send_relayed()
         self._answers.write(answers)
         self._close_if_done()
         self._reader.read_on(self._ready, is_stopping=self._stopping)
+
+    def _next_frame(self) -> Frame | None:
+        """Return the next frame to be decoded, behind those that are forwarded as they came."""
+        relay, rights, frames = self._relay, self._services.whole_rights, self._reader.frames
+        if relay is None or rights is None or (session := self._session.usable) is None:
+            return frames.next_frame()
+        began, before = perf_counter(), frames.buffered
+        relay.take(rights, session, frames)
+        if frames.buffered < before:
+            self._stalls.worked(began, session, b"")
+            self._holdings.request_ends(self._holdings.request_begins())
+        return frames.next_frame() if self._answers.is_ready else None
 
     def _close_if_done(self) -> None:
         is_done = self._stopping or (self._ended and not self._awaits_turn)
@@ -264,6 +280,7 @@ class Connection(asyncio.Protocol):
             and not self._awaits_turn
             and not self._stopping
             and not self._holdings.must_wait()
+            and not (self._relay is not None and self._relay.is_full)
         )
 
     def _is_turn_over(self, answers: int, size: int) -> bool:
@@ -292,7 +309,7 @@ class Connection(asyncio.Protocol):
 
     def _session_begun(self, session: Session) -> None:
         self._holdings.belong_to(session.principals[0])
-        self._services.connected(session, self.stop, self._relayed_arrived)
+        self._relay = self._services.connected(session, self._answers) or self._relay
         self._reader.frames.limit = self._limits.request_bytes
         self._registry.authenticated(self)
 
@@ -311,9 +328,8 @@ class Connection(asyncio.Protocol):
         """Log an event that the client has caused, unless it causes too many."""
         self._logins.lines.write(write, event, self.host, **values)
 
-    def _relayed_arrived(self) -> None:
+    def _passed_on(self) -> None:
         self._active_at = self._loop.time()
-        self._answers.flush()
         if self._reader.frames.buffered or self._ended or self._stopping:
             self._work()
 

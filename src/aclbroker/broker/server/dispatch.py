@@ -45,7 +45,7 @@ _API_VERSIONS: Final = int(ApiKey.API_VERSIONS)
 
 _FREED_AT_ONCE: Final = 1024
 
-Dispatched = Encoded | Relayed | LaterAnswer | Awaitable[Encoded | LaterAnswer]
+Dispatched = Encoded | LaterAnswer | Awaitable[Encoded | LaterAnswer]
 """An answer, or an awaitable of it, or one that a backend makes later."""
 
 
@@ -79,9 +79,6 @@ def dispatch(services: Services, session: Session, frame: Frame) -> Dispatched:
     be answered: the connection must be closed. Raises `RequestRefused` for one that was answered
     unread.
     """
-    if services.relay is not None and (relayed := services.relay(session, frame)) is not None:
-        relayed.decode = partial(_read, services, session, frame)
-        return relayed
     if len(frame) <= _SHORT and int.from_bytes(frame[:2]) in services.short_answers:
         return answer_frame(services, session, frame)
     return services.turns.run(session.principals[0], answer_frame, services, session, frame)
@@ -134,21 +131,22 @@ def _finished(
     return services.turns.run(session.principals[0], finish, services, session, frame)
 
 
-def _read(
-    services: Services, session: Session, frame: Frame, relayed: Relayed
-) -> Encoded | Awaitable[Encoded]:
-    """Return the answer to a request that was relayed and whose answer must be decoded."""
+async def answer_relayed(services: Services, relayed: Relayed) -> Encoded:
+    """Return the answer to a relayed request whose answer must be decoded."""
+    answer = services.turns.run(
+        relayed.session.principals[0], _read, services, relayed.session, relayed.unread, relayed
+    )
+    encoded: Encoded = await answer if isinstance(answer, Awaitable) else answer
+    return encoded
 
-    def read(_services: Services, _session: Session, frame: Frame) -> Encoded:
-        request = decode_request(frame)
-        context = RequestContext(
-            session, *request.header[:2], request.header.client_id, request.header.correlation_id
-        )
-        checked = wholly_allowed(services, GATE[request.header.api_key], context, request.message)
-        message = relayed.read(checked[0], request.message)
-        return _encoded(frame, request, complete(checked, message))
 
-    return services.turns.run(session.principals[0], read, services, session, frame)
+def _read(services: Services, session: Session, frame: Frame, relayed: Relayed) -> Encoded:
+    request = relayed.request()
+    key, version, correlation_id, client_id, _, _ = request.header
+    context = RequestContext(session, key, version, client_id, correlation_id)
+    checked = wholly_allowed(services, GATE[ApiKey(key)], context, request.message)
+    message = relayed.read(checked[0], request.message)
+    return _encoded(frame, request, complete(checked, message))
 
 
 def _encoded(frame: Frame, request: Request, response: Any) -> Encoded:

@@ -1,10 +1,11 @@
-"""The generated scan: ``function(data, pos) -> tuple | None``, which reads parts of a message.
+"""The generated scan: ``function(data, pos, size) -> tuple | None`` reads parts of a message.
 
 A scan takes some fields of a message and skips the others, with no object made for them. It
-returns None for each message that it does not fully understand. That is a tagged field, a null
-that is not allowed, text that is not ASCII in a skipped field, more than `MOST_ENTRIES` entries,
-records that are not one batch, a length beyond the end, and bytes behind the message. Such a
-message must be decoded.
+returns None for each message that must be decoded:
+
+- one with a tagged field, or with text in a skipped field that is not ASCII;
+- one with more than `MOST_ENTRIES` entries, or with records that are not one batch;
+- one that is malformed, or has bytes behind its end.
 """
 
 from __future__ import annotations
@@ -37,35 +38,40 @@ _LEAST_BATCH: Final = 61
 
 _CAUGHT: Final = (IndexError, struct.error, ProtocolError)
 
-Scan = Callable[[Frame, int], tuple[Any, ...] | None]
-"""Takes a frame and the position where its message begins."""
+Scan = Callable[[Frame, int, int], tuple[Any, ...] | None]
+"""Takes bytes, the position where a message begins in them, and the one where it ends."""
 
 
 class Plan(NamedTuple):
-    """What a scan takes from a message; paths of fields have dots.
+    """The fields that a scan takes from a message; paths of fields have dots.
 
-    ``kept`` maps the path of a field to the variable that it is read into. ``counted`` does so for
-    the number of an array's entries, and ``spans`` for the bytes of each struct in an array.
-    ``before`` and ``each`` have lines of code by the path of an array: ``before`` runs before it,
-    ``each`` behind each entry. The line before the empty path runs first. ``result`` is the
-    expression that the scan returns. With ``one_batch`` all records must be one batch of format 2
-    each, and the variable ``transactional`` is true if one of them is transactional.
+    With ``one_batch`` all records must be one batch of format 2 each. The variable
+    ``transactional`` is then true if one of them is transactional.
     """
 
     message: Any
     result: str
+    """The expression that the scan returns."""
+
     kept: Mapping[str, str]
+    """The variables of fields, by the path of the field."""
+
     before: Mapping[str, str]
+    """Lines of code that run before an array, by its path; that of "" runs first."""
+
     each: Mapping[str, str]
-    counted: Mapping[str, str] = MappingProxyType({})
+    """Lines of code that run behind each entry of an array, by its path."""
+
     spans: Mapping[str, str] = MappingProxyType({})
+    """The variables for the bytes of a whole entry, by the path of its array."""
+
     one_batch: bool = False
 
 
 def scanner(plan: Plan, version: int) -> Scan:
     """Return the scan of a message at a version; raises `UnsupportedVersion`."""
     layout = struct_of(plan.message, version)
-    source = Source("def function(data, pos):")
+    source = Source("def function(data, pos, size):")
     source.names |= {
         "CAUGHT": _CAUGHT,
         "from_bytes": int.from_bytes,
@@ -73,7 +79,6 @@ def scanner(plan: Plan, version: int) -> Scan:
         "unpack_from": struct.unpack_from,
     }
     with source.block("try:"):
-        source.line("size = len(data)")
         source.line("entries, transactional = 0, False")
         source.line(plan.before.get("", "pass"))
         _Writer(source, plan).struct(layout, "")
@@ -125,7 +130,7 @@ class _Writer:
     def _kept(self, name: str, letter: str, offset: int, size: int) -> None:
         at = f"pos + {offset}" if offset else "pos"
         if letter == "16s":
-            self._source.line(f"{name} = data[{at}:pos + {offset + size}]")
+            self._source.line(f"{name} = bytes(data[{at}:pos + {offset + size}])")
         else:
             unpack = self._source.layout(letter, "unpack_from")
             self._source.line(f"{name}, = {unpack}(data, {at})")
@@ -198,8 +203,6 @@ class _Writer:
             f"entries += {n}" if not wire_type.nullable else f"entries += {n} if {n} > 0 else 0"
         )
         self._none_if(f"entries > {MOST_ENTRIES}")
-        if path in plan.counted:
-            source.line(f"{plan.counted[path]} = {n}")
         if path in plan.before:
             source.line(plan.before[path])
         if letter := FORMATS.get(wire_type.entry):

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from secrets import randbelow
 from typing import ClassVar, Final
 
-from aclbroker.broker.backends.backend import BackendHandler, FeatureRange, KeyVersions, Node
+from aclbroker.broker.backends.backend import (
+    Answers,
+    BackendHandler,
+    FeatureRange,
+    KeyVersions,
+    Node,
+)
 from aclbroker.broker.catalog import Catalog
 from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.protocol.messages import ApiKey
@@ -30,7 +36,6 @@ class DeclaredBackend:
     features: ClassVar[Mapping[str, FeatureRange]] = {}
     features_epoch: ClassVar[int] = 0
     exceeds_rights: ClassVar[bool] = False
-    relay: ClassVar[None] = None
 
     cluster_id: str
     catalog: Catalog
@@ -61,9 +66,7 @@ class DeclaredBackend:
         listener = rights.context.session.listener
         return self.peers.get(listener) or (self.advertised[listener],)
 
-    def connected(
-        self, connection: object, lost: Callable[[], None], arrived: Callable[[], None]
-    ) -> None:
+    def connected(self, connection: object, answers: Answers) -> None:
         """Do nothing, because requests of all connections are answered here."""
 
     def disconnected(self, connection: object) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from aclbroker.broker.backends.backend import (
+    Answers,
     BackendHandler,
     FeatureRange,
     KeyVersions,
@@ -42,15 +43,9 @@ class UpstreamBackend:
     first_ports: Mapping[str, int]
     node_id: int | None = None
     subscriptions: Subscriptions
-    make_relay: Callable[[UpstreamBackend], Relay]
+    relay: Callable[[UpstreamBackend, Pipeline, Answers], Relay]
     pipelines: dict[object, Pipeline] = field(default_factory=dict)
     """The pipeline of each client, by the connection of its session."""
-
-    relay: Relay = field(init=False)
-    """Forwards a wholly allowed request without decoding it."""
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "relay", self.make_relay(self))
 
     @property
     def cluster_id(self) -> str:
@@ -99,12 +94,12 @@ class UpstreamBackend:
             Node(node_id, *self._address(rights, node_id)) for node_id in self.cluster.state.brokers
         )
 
-    def connected(
-        self, connection: object, lost: Callable[[], None], arrived: Callable[[], None]
-    ) -> None:
+    def connected(self, connection: object, answers: Answers) -> Relay | None:
         """Prepare the pipeline of a client; the first request connects it to the broker."""
-        if connection not in self.pipelines:
-            self.pipelines[connection] = self.cluster.pipeline(self.node_id, lost, arrived)
+        if connection in self.pipelines:
+            return None
+        pipeline = self.pipelines[connection] = self.cluster.pipeline(self.node_id, answers)
+        return self.relay(self, pipeline, answers)
 
     def disconnected(self, connection: object) -> None:
         """Close the connection upstream of a client that is gone."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from aclbroker.broker.backends.backend import FeatureRange, KeyVersions
+from aclbroker.broker.backends.backend import Answers, FeatureRange, KeyVersions
 from aclbroker.broker.backends.upstream.access import Access, UpstreamUnavailable, shown
 from aclbroker.broker.backends.upstream.connection import UpstreamConnection, connect
 from aclbroker.broker.backends.upstream.keys import FORWARDED, NEEDED
@@ -115,14 +115,12 @@ class UpstreamCluster:
         if self._own is not None:
             self._own.close()
 
-    def pipeline(
-        self, node_id: int | None, lost: Callable[[], None], arrived: Callable[[], None]
-    ) -> Pipeline:
+    def pipeline(self, node_id: int | None, answers: Answers) -> Pipeline:
         """Return the pipeline of one client, whose first request connects to a broker.
 
         Without a node id that is any broker.
         """
-        return Pipeline(partial(self._connect_client, node_id), lost, arrived)
+        return Pipeline(partial(self._connect_client, node_id), answers)
 
     def version(self, key: ApiKey) -> int:
         """Return the highest version of a key that both sides know, for own requests."""

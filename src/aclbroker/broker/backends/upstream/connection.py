@@ -26,7 +26,10 @@ CLIENT_ID: Final = "aclbroker-gateway"
 _LENGTH: Final = struct.Struct(">i")
 _CORRELATION_ID: Final = struct.Struct(">i")
 _MOST_UNREAD_BYTES: Final = 1 << 20
-"""How many bytes of answers may wait for the client until no more are read from the broker."""
+"""How many bytes of answers may wait for the client until no more are read from the broker.
+
+As many bytes of requests may wait for the broker.
+"""
 
 _MOST_LOGIN_MESSAGES: Final = 32
 """The most messages that a login may take; SCRAM takes two."""
@@ -45,6 +48,13 @@ class Answering(Protocol):
         """Take the reason why there will be no answer."""
 
 
+class AnswerRelay(Protocol):
+    """Passes answers on without decoding them."""
+
+    def take_answers(self, frames: FrameReader) -> None:
+        """Pass on the answers at the front of those that have arrived, up to one to decode."""
+
+
 def _nothing() -> None:
     """Do nothing."""
 
@@ -59,13 +69,19 @@ class UpstreamConnection(asyncio.Protocol):
         self.address = address
         self._client_id = client_id
         self._frames = FrameReader(largest_answer)
-        self._expected: deque[tuple[int, Answering]] = deque()
-        self._together: list[Frame] = []
+        self.expected: deque[tuple[int, Any]] = deque()
+        """The correlation ids of the requests without an answer, and where the answers go."""
+
         self._own_requests = 0
         self._unread: deque[int] = deque()
         self._unread_bytes = 0
         self._is_paused = False
-        self._is_full = False
+        self.is_full = False
+        """Whether the broker does not read."""
+
+        self.relay: AnswerRelay | None = None
+        """Forwards answers without decoding them, if there is one."""
+
         self._unsent: list[asyncio.Future[Frame]] = []
         self._transport: asyncio.Transport | None = None
         self._lost = ""
@@ -75,13 +91,19 @@ class UpstreamConnection(asyncio.Protocol):
         self.was_read: Callable[[], None] = _nothing
         """Is called after each read, and when the connection is closed."""
 
+        self.resumed: Callable[[], None] = _nothing
+        """Is called when the broker reads again."""
+
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Note the transport, on which requests may be sent."""
         self._transport = cast(asyncio.Transport, transport)
+        self._transport.set_write_buffer_limits(_MOST_UNREAD_BYTES)
 
     def data_received(self, data: bytes) -> None:
         """Give each answer to the request that waits for it."""
         self._frames.feed(data)
+        if self.relay is not None:
+            self.relay.take_answers(self._frames)
         try:
             while (frame := self._frames.next_frame()) is not None:
                 self._answered(frame)
@@ -94,26 +116,28 @@ class UpstreamConnection(asyncio.Protocol):
         self._lost = self._lost or "the connection was closed" + (f": {error}" if error else "")
         if not self.closed.done():
             self.closed.set_result(None)
-        answers = [*(answer for _, answer in self._expected), *self._unsent]
-        self._expected.clear()
+        answers = [*(answer for _, answer in self.expected), *self._unsent]
+        self.expected.clear()
         self._unsent.clear()
         for answer in answers:
             if not answer.done():
                 answer.set_exception(self._error())
         self.was_read()
-        self.was_read = _nothing
+        self.was_read = self.resumed = _nothing
+        self.relay = None
 
     def pause_writing(self) -> None:
         """Note that the broker reads more slowly than requests come."""
-        self._is_full = True
+        self.is_full = True
 
     def resume_writing(self) -> None:
         """Let the requests end that have no answer and waited for the broker to read."""
-        self._is_full = False
+        self.is_full = False
         unsent, self._unsent = self._unsent, []
         for answer in unsent:
             if not answer.done():
                 answer.set_result(b"")
+        self.resumed()
 
     @property
     def is_open(self) -> bool:
@@ -130,29 +154,19 @@ class UpstreamConnection(asyncio.Protocol):
         if self._transport is None or not self.is_open:
             answer.set_exception(self._error())
             return
-        self.flush()
         if correlation_id is not None:
-            self._expected.append((correlation_id, answer))
+            self.expected.append((correlation_id, answer))
         self._transport.writelines((_LENGTH.pack(len(frame)), frame))
         if correlation_id is None:
             # The request counts as memory of its principal until then.
-            if self._is_full:
+            if self.is_full:
                 self._unsent.append(answer)
             else:
                 answer.set_result(b"")
 
-    def send_together(self, frame: Frame, correlation_id: int, answer: Answering) -> None:
-        """Send a request that has an answer with the next `flush`, all of them in one write."""
-        self._expected.append((correlation_id, answer))
-        self._together += (_LENGTH.pack(len(frame)), frame)
-
-    def flush(self) -> None:
-        """Send the requests of `send_together`."""
-        if not self._together:
-            return
-        together, self._together = self._together, []
-        if self.is_open:
-            self._of_transport().write(b"".join(together))
+    def write(self, data: Frame) -> None:
+        """Send requests with their lengths; their answers must be `expected`."""
+        self._of_transport().write(data)
 
     async def ask(self, key: ApiKey, version: int, message: Any) -> Any:
         """Send one of the gateway's own requests and return the message of its answer.
@@ -188,11 +202,11 @@ class UpstreamConnection(asyncio.Protocol):
         if len(frame) < _CORRELATION_ID.size:
             raise ProtocolError(f"{len(frame)} bytes are shorter than a header")
         (correlation_id,) = _CORRELATION_ID.unpack_from(frame)
-        if not self._expected:
+        if not self.expected:
             raise ProtocolError(f"no request waits for the answer {correlation_id}")
-        expected, answer = self._expected.popleft()
+        expected, answer = self.expected.popleft()
         if correlation_id != expected:
-            self._expected.appendleft((expected, answer))
+            self.expected.appendleft((expected, answer))
             raise ProtocolError(f"the answer {correlation_id} came in place of {expected}")
         if answer.done():
             return  # It came too late.

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
+from aclbroker.broker.backends.backend import Answers
 from aclbroker.broker.backends.upstream.access import UpstreamUnavailable
-from aclbroker.broker.backends.upstream.connection import Answering, UpstreamConnection
+from aclbroker.broker.backends.upstream.connection import UpstreamConnection
 from aclbroker.broker.backends.upstream.kept_session import KeptSession
 from aclbroker.protocol.primitives import Frame
 
@@ -15,26 +16,31 @@ def _nothing() -> None:
     """Do nothing."""
 
 
+def _ignore(_connection: UpstreamConnection) -> None:
+    """Do nothing."""
+
+
 class Pipeline:
     """Sends a client's requests in order, on a connection of its own.
 
-    The function ``open_connection`` opens it for the first request. The function ``lost`` is called
-    when the broker has closed it. The client's connection must then end, too, as if the client had
-    connected directly. The function ``arrived`` is called when answers of relayed requests are
-    there.
+    The function ``open_connection`` opens it for the first request. When the broker has closed it,
+    `Answers.lost` is called. The client's connection must then end, too, as if the client had
+    connected directly.
     """
 
     def __init__(
         self,
         open_connection: Callable[[], Awaitable[UpstreamConnection]],
-        lost: Callable[[], None],
-        arrived: Callable[[], None],
+        answers: Answers,
     ) -> None:
         self._open_connection = open_connection
-        self._lost = lost
-        self._arrived = arrived
+        self._lost = answers.lost
+        self._arrived = answers.arrived
         self.has_arrived = False
-        """Whether answers of relayed requests are there that ``arrived`` was not called for."""
+        """Whether `Answers.arrived` is still to be called for answers that are there."""
+
+        self.opened: Callable[[UpstreamConnection], None] = _ignore
+        """Is called with the connection when it is open."""
 
         self._connection: UpstreamConnection | None = None
         self._opening: asyncio.Task[None] | None = None
@@ -44,22 +50,6 @@ class Pipeline:
 
         self.share_sessions: dict[tuple[str | None, str | None], KeptSession] = {}
         """The client's share sessions by their groups and members."""
-
-    @property
-    def is_open(self) -> bool:
-        """Whether requests can be sent at once."""
-        return self._connection is not None and self._connection.is_open
-
-    def send_together(self, frame: Frame, correlation_id: int, answer: Answering) -> None:
-        """Send a request with the next `flush`; the connection must be open."""
-        if self._connection is None:
-            raise RuntimeError("the connection is not open")
-        self._connection.send_together(frame, correlation_id, answer)
-
-    def flush(self) -> None:
-        """Send the requests of `send_together`."""
-        if self._connection is not None:
-            self._connection.flush()
 
     def send(self, frame: Frame, correlation_id: int | None) -> asyncio.Future[Frame]:
         """Send a request; the future is its answer.
@@ -83,8 +73,9 @@ class Pipeline:
 
     def close(self) -> None:
         """Close the connection; requests without an answer are given up."""
-        # This refers to the client's connection, which would be garbage in a circle.
+        # These refer to the client's connection, which would be garbage in a circle.
         self._lost = self._arrived = _nothing
+        self.opened = _ignore
         if self._opening is not None:
             self._opening.cancel()
         for _, _, answer in self._waiting:
@@ -102,6 +93,8 @@ class Pipeline:
                     answer.set_exception(error)
         else:
             self._connection.was_read = self._was_read
+            self._connection.resumed = self._arrived
+            self.opened(self._connection)
             self._connection.closed.add_done_callback(lambda _closed: self._lost())
             for frame, correlation_id, answer in self._waiting:
                 if not answer.cancelled():

@@ -1,4 +1,4 @@
-"""What the gateway reads of a Produce or a Fetch, and of their answers, without decoding them."""
+"""The fields of a Produce, a Fetch and their answers that the gateway reads without decoding."""
 
 from __future__ import annotations
 
@@ -16,14 +16,22 @@ PRODUCE_REQUEST: Final = Plan(
         "acks": "acks",
         "topic_data.name": "topic",
         "topic_data.topic_id": "topic",
+        "topic_data.partition_data.index": "number",
     },
-    before={"": "transactional_id = None", "topic_data": "topics = []"},
-    each={"topic_data": "topics.append((topic, count))"},
-    counted={"topic_data.partition_data": "count"},
+    before={
+        "": "transactional_id = None",
+        "topic_data": "topics = []",
+        "topic_data.partition_data": "partitions = []",
+    },
+    each={
+        "topic_data": "topics.append((topic, partitions))",
+        "topic_data.partition_data": "partitions.append(number)",
+    },
     one_batch=True,
 )
-"""The transactional id, acks, each topic with its number of partitions, whether a batch is
-transactional.
+"""The transactional id, acks, and the topics with the numbers of their partitions.
+
+The last value says whether a batch is transactional.
 """
 
 PRODUCE_RESPONSE: Final = Plan(
