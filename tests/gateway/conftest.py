@@ -1,9 +1,12 @@
 """Gateways: before a real Kafka 4.3.0, and before a cluster in memory, which needs no JVM."""
 
+import socket
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from tests.gateway.meddling import MeddlingProxy, World
 from tests.memory_cluster.conftest import _connections, commands
 from tests.support.broker import Broker
 from tests.support.gateway import cluster_in_memory, gateway_before
@@ -26,3 +29,30 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     broker = cluster_in_memory(tmp_path_factory.mktemp("upstream"))
     yield broker
     broker.terminate()
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    proxy = MeddlingProxy(address)
+    with proxy:
+        # Clients and the gateway get the address of the proxy.
+        listeners = {"listeners": f"PLAINTEXT://{address}"}
+        advertised = {"advertised.listeners": f"PLAINTEXT://{proxy.address}"}
+        (tmp_path / "upstream").mkdir()
+        upstream = cluster_in_memory(tmp_path / "upstream", **listeners, **advertised)
+        gateway = gateway_before(
+            proxy.address,
+            tmp_path,
+            **{
+                "aclbroker.metrics.address": "127.0.0.1:0",
+                "connection.failed.authentication.delay.ms": "10",
+            },
+        )
+        try:
+            yield World(gateway, proxy)
+        finally:
+            proxy.drop()
+            gateway.terminate()
+            upstream.terminate()

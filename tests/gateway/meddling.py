@@ -1,10 +1,11 @@
 """A proxy before the cluster upstream, which may change what the brokers answer."""
 
 import struct
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from socket import SHUT_RDWR, socket
 
+from tests.support.broker import Broker
 from tests.support.proxy import Proxy
 
 LENGTH = struct.Struct(">i")
@@ -45,3 +46,20 @@ class MeddlingProxy(Proxy):
         for each in (reader, writer):
             with suppress(OSError):
                 each.shutdown(SHUT_RDWR)
+
+
+class World:
+    """A gateway, and the proxy between it and its cluster upstream."""
+
+    def __init__(self, gateway: Broker, proxy: MeddlingProxy) -> None:
+        self.gateway = gateway
+        self.proxy = proxy
+
+    @contextmanager
+    def meddling(self, meddle: Meddle) -> Iterator[None]:
+        """Change all answers meanwhile."""
+        self.proxy.meddle = meddle
+        try:
+            yield
+        finally:
+            self.proxy.meddle = framed

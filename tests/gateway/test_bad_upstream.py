@@ -1,8 +1,5 @@
 """A cluster upstream that answers wrongly, late or not at all: one client ends, others go on."""
 
-import socket
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +10,7 @@ from aclbroker.protocol.messages import ApiKey
 from aclbroker.protocol.messages import produce as p
 from aclbroker.protocol.messages.list_groups import ListGroupsRequest
 from aclbroker.protocol.messages.metadata import MetadataRequest
-from tests.gateway.meddling import Last, Meddle, MeddlingProxy, framed
+from tests.gateway.meddling import Last, Meddle, World, framed
 from tests.memory.records import batch
 from tests.memory_cluster import raw
 from tests.server.test_status import page
@@ -21,57 +18,12 @@ from tests.support.accounts import PLAIN_JAAS
 from tests.support.broker import Broker
 from tests.support.broker_thread import ThreadBroker
 from tests.support.client import request_frame
-from tests.support.gateway import cluster_in_memory, gateway_before
 from tests.support.process import wait_for
 
 WITHIN = 20.0
 TOPICS = {"plain", "single"}
 MOST_ACCEPTED = 300 << 20
 """More bytes than a client may have in the gateway and in all buffers on the way."""
-
-
-class World:
-    """A gateway, and the proxy between it and its cluster upstream."""
-
-    def __init__(self, gateway: Broker, proxy: MeddlingProxy) -> None:
-        self.gateway = gateway
-        self.proxy = proxy
-
-    @contextmanager
-    def meddling(self, meddle: Meddle) -> Iterator[None]:
-        """Change all answers meanwhile."""
-        self.proxy.meddle = meddle
-        try:
-            yield
-        finally:
-            self.proxy.meddle = framed
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        address = f"127.0.0.1:{free.getsockname()[1]}"
-    proxy = MeddlingProxy(address)
-    with proxy:
-        # Clients and the gateway get the address of the proxy.
-        listeners = {"listeners": f"PLAINTEXT://{address}"}
-        advertised = {"advertised.listeners": f"PLAINTEXT://{proxy.address}"}
-        (tmp_path / "upstream").mkdir()
-        upstream = cluster_in_memory(tmp_path / "upstream", **listeners, **advertised)
-        gateway = gateway_before(
-            proxy.address,
-            tmp_path,
-            **{
-                "aclbroker.metrics.address": "127.0.0.1:0",
-                "connection.failed.authentication.delay.ms": "10",
-            },
-        )
-        try:
-            yield World(gateway, proxy)
-        finally:
-            proxy.drop()
-            gateway.terminate()
-            upstream.terminate()
 
 
 def names(client: Any) -> set[str]:

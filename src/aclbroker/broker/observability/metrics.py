@@ -38,6 +38,11 @@ _DECLARED: Final[Mapping[str, _Declared]] = {
     "aclbroker_left_out_log_lines": _Declared(
         "Lines of the log left out, since clients caused too many of their kind.", ()
     ),
+    "aclbroker_forwarded_requests": _Declared(
+        "Requests that a gateway has forwarded: relayed ones as their original bytes without being "
+        "decoded, and decoded ones.",
+        ("way",),
+    ),
     "aclbroker_held_bytes": _Declared(
         "Bytes of large requests and answers that are held in memory: of principals, and of "
         "strangers, who have not authenticated.",

@@ -201,7 +201,13 @@ class Connection(asyncio.Protocol):
         size = 0
         frames = self._reader.frames
         try:
-            while self._ready() and (frame := self._next_frame()) is not None:
+            while self._ready():
+                if answers and self._relay is not None:
+                    # These come before the answers to requests that are relayed now.
+                    self._answers.write(answers)
+                    answers = []
+                if (frame := self._next_frame()) is None:
+                    break
                 held = self._holdings.request_begins()
                 began = perf_counter()
                 session = self._session.lasting

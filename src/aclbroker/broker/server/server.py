@@ -260,6 +260,10 @@ class Server:
         read("aclbroker_principals_in_turns", lambda: turns.principals_waiting, "waiting")
         read("aclbroker_held_bytes", lambda: accounts.of_principals.held, "principals")
         read("aclbroker_held_bytes", lambda: accounts.of_strangers.held, "strangers")
+        upstream = self._loaded.upstream
+        if upstream is not None:
+            read("aclbroker_forwarded_requests", lambda: upstream.relayed, "relayed")
+            read("aclbroker_forwarded_requests", lambda: upstream.decoded, "decoded")
 
     def _keep_descriptors(self) -> None:
         """Admit no more connections than leave descriptors for the broker's own files."""

@@ -68,6 +68,9 @@ class UpstreamCluster:
     def __init__(self, access: Access) -> None:
         self.access = access
         self.problem = ""
+        self.relayed = self.decoded = 0
+        """How many requests of clients were forwarded without being decoded, and decoded."""
+
         self.state = _UNKNOWN
         self._own: UpstreamConnection | None = None
         self._reached = asyncio.Event()

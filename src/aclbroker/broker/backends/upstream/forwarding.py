@@ -62,6 +62,7 @@ def send(
     """
     context = rights.context
     frame = request_frame(backend, rights, request, version)
+    backend.cluster.decoded += 1
     return backend.pipelines[context.session.connection].send(frame, context.correlation_id)
 
 

@@ -90,6 +90,7 @@ def forward_produce(
     if request.acks:
         return forward(backend, rights, request)
     frame = request_frame(backend, rights, request, rights.context.api_version)
+    backend.cluster.decoded += 1
     sent = backend.pipelines[rights.context.session.connection].send(frame, None)
     return Later(sent, lambda _frame: ProduceResponse())
 

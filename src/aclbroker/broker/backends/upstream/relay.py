@@ -311,6 +311,7 @@ class UpstreamRelay:
                 break
             connection.expected.append((correlation_id, slot))
             slots.append(slot)
+            self.backend.cluster.relayed += 1
             pos = end
         if pos > frames.start:
             # All requests of one read leave in one write.
@@ -398,13 +399,10 @@ class UpstreamRelay:
         names = self._names(form, rights, topics)
         if names is None or not acks:
             return None
-        ids: list[str] = []
+        ids = [] if transactional_id is None else [transactional_id.decode()]
         by_id: Decisions | None = None
         if transactional:
-            if transactional_id is None:
-                return None
-            ids = [transactional_id.decode()]
-            by_id = rights.allow(session, WRITE_TRANSACTIONAL_ID, ids)
+            by_id = rights.allow(session, WRITE_TRANSACTIONAL_ID, ids) if ids else None
             if by_id is None:
                 return None
         decisions = rights.allow(session, WRITE_TOPIC, names)
