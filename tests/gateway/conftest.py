@@ -41,7 +41,8 @@ def world(tmp_path: Path) -> Iterator[World]:
         listeners = {"listeners": f"PLAINTEXT://{address}"}
         advertised = {"advertised.listeners": f"PLAINTEXT://{proxy.address}"}
         (tmp_path / "upstream").mkdir()
-        upstream = cluster_in_memory(tmp_path / "upstream", **listeners, **advertised)
+        large = {"message.max.bytes": str(64 << 20)}
+        upstream = cluster_in_memory(tmp_path / "upstream", **listeners, **advertised, **large)
         gateway = gateway_before(
             proxy.address,
             tmp_path,

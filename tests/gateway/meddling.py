@@ -41,6 +41,7 @@ class MeddlingProxy(Proxy):
                 self._through.wait()
                 sent = self.meddle(answer)
                 writer.sendall(sent)
+                self.passed += len(sent)
                 if isinstance(sent, Last):
                     break
         for each in (reader, writer):

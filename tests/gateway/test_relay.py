@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from aclbroker.acl.bindings import AclOperation, ResourceType
-from aclbroker.broker.backends.upstream import relay
+from aclbroker.broker.backends.upstream import relayed
 from aclbroker.broker.backends.upstream.scans import PRODUCE_REQUEST, PRODUCE_RESPONSE
 from aclbroker.broker.gate.whole import Right, WholeRights
 from aclbroker.protocol.messages import APIS, ApiKey
@@ -163,7 +163,7 @@ def test_requests_of_all_ways_are_answered_in_their_order(scene: Scene):
 
 
 def outcomes(scene: Scene) -> dict[str, Any]:
-    """What alice gets who asks for what she may do, and for what she may not."""
+    """Return the answers to requests of alice that are allowed, and to others."""
     alice, admin = scene.alice, scene.admin
     found: dict[str, Any] = {}
     for name in ("read", "written", "both", "hidden"):
@@ -251,35 +251,38 @@ def _never_changed(self: Any, session: Any, right: Any) -> Any:
 
 CHANGED: dict[Any, Any] = {}
 
-_names = relay.UpstreamRelay._names
-_is_expected = relay._Produce._is_expected
+_names = relayed.Asked.names
 
 MUTANTS: dict[str, tuple[Any, str, Any]] = {
-    "another right to write": (relay, "WRITE_TOPIC", relay.READ_TOPIC),
-    "another right to read": (relay, "READ_TOPIC", relay.WRITE_TOPIC),
+    "another right to write": (relayed, "WRITE_TOPIC", relayed.READ_TOPIC),
+    "another right to read": (relayed, "READ_TOPIC", relayed.WRITE_TOPIC),
     "another right for transactions": (
-        relay,
+        relayed,
         "WRITE_TRANSACTIONAL_ID",
         Right(AclOperation.DESCRIBE, ResourceType.TRANSACTIONAL_ID),
     ),
     "the first topic alone": (
-        relay.UpstreamRelay,
-        "_names",
-        lambda self, form, rights, topics: _names(self, form, rights, topics[-1:]),
+        relayed.Asked,
+        "names",
+        lambda self, topics: _names(self, topics[-1:]),
     ),
     "the first batch alone": (
-        relay,
-        "_PLANS",
+        relayed,
+        "PLANS",
         {
-            **relay._PLANS,
+            **relayed.PLANS,
             ApiKey.PRODUCE: (
                 PRODUCE_REQUEST._replace(one_batch=False),
                 PRODUCE_RESPONSE,
             ),
         },
     ),
-    "any answer to a Produce": (relay._Produce, "_is_expected", lambda self, *found: True),
-    "any answer to a Fetch": (relay._Fetch, "_is_expected", lambda self, *found: True),
+    "any answer to a Produce": (
+        relayed.ForwardedProduce,
+        "_is_expected",
+        lambda self, *found: True,
+    ),
+    "any answer to a Fetch": (relayed.ForwardedFetch, "_is_expected", lambda self, *found: True),
     "rights of the request": (WholeRights, "decisions", _never_changed),
 }
 """Changes of the relay, each of which must change what alice gets."""

@@ -18,6 +18,9 @@ class Proxy:
         self._through = threading.Event()
         self._through.set()
         self._sockets: list[socket.socket] = []
+        self.passed = 0
+        """How many bytes have passed."""
+
         self._threads = [self._started(self._accept)]
 
     def __enter__(self) -> "Proxy":
@@ -71,6 +74,7 @@ class Proxy:
             while data := reader.recv(65536):
                 self._through.wait()
                 writer.sendall(data)
+                self.passed += len(data)
         for each in (reader, writer):
             with suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)

@@ -61,6 +61,8 @@ class FrameReader:
         """The bytes that have arrived. From ``start`` on no frame was made of them yet."""
 
         self.start = 0
+        self.is_midway = False
+        """Whether ``data`` begins within a frame whose first bytes were used already."""
 
     @property
     def buffered(self) -> int:
@@ -73,7 +75,7 @@ class FrameReader:
 
         To be asked after `next_frame` has returned None.
         """
-        if len(self.data) - self.start < _LENGTH.size:
+        if self.is_midway or len(self.data) - self.start < _LENGTH.size:
             return 0
         (size,) = _LENGTH.unpack_from(self.data, self.start)
         return size if 0 < size <= self.limit else 0
@@ -105,7 +107,7 @@ class FrameReader:
         """
         data = self.data
         begin = self.start + _LENGTH.size
-        if begin > len(data):
+        if begin > len(data) or self.is_midway:
             return None
         (size,) = _LENGTH.unpack_from(data, self.start)
         if not 0 <= size <= self.limit:

@@ -67,6 +67,9 @@ class AnswerSlot:
     is_alone = False
     """Whether no other request may begin before this one has an answer."""
 
+    is_leaving = False
+    """Whether a part of the answer has left for the client."""
+
     def leave(self) -> None:
         """Note that the answer leaves for the client."""
 
@@ -80,8 +83,10 @@ class Relayed(AnswerSlot):
 
     unread: Frame | None = None
 
-    session: Session
-    """The session that sent the request."""
+    @property
+    def session(self) -> Session:
+        """The session that sent the request."""
+        raise NotImplementedError
 
     def request(self) -> Request:
         """Return the request, without records."""
@@ -119,6 +124,9 @@ class Relay(Protocol):
     @property
     def is_full(self) -> bool:
         """Whether the cluster does not read, so that no further request may begin."""
+
+    def go_on(self) -> None:
+        """Read answers again, because the client has read those before."""
 
     def take(self, rights: WholeRights, session: Session, frames: FrameReader) -> None:
         """Forward the requests at the front of those that have arrived, up to one to decode."""

@@ -93,7 +93,10 @@ class AnswerQueue:
     @property
     def is_waiting(self) -> bool:
         """Whether a request is still at work."""
-        return any(slot.answer is None and slot.error is None for slot in self.slots)
+        return any(
+            slot.answer is None and slot.error is None and not slot.is_leaving
+            for slot in self.slots
+        )
 
     def write(self, answers: Sequence[Encoded]) -> None:
         """Write answers, or keep them until the answers to earlier requests are written."""

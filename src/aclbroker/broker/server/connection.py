@@ -138,6 +138,8 @@ class Connection(asyncio.Protocol):
         """Note that the client will send no more; keep the connection until it is answered."""
         self._ended = True
         self._reader.end()
+        if self._reader.frames.is_midway:
+            self.abort()  # The rest of a request will never come.
         return self._awaits_turn or self._answers.is_at_work
 
     def pause_writing(self) -> None:
@@ -149,6 +151,8 @@ class Connection(asyncio.Protocol):
         self._active_at = self._loop.time()
         was_at_work = self._writer.is_at_work
         self._writer.resume()
+        if self._relay is not None:
+            self._relay.go_on()
         if not was_at_work:
             self._written()
 

@@ -72,6 +72,7 @@ class UpstreamConnection(asyncio.Protocol):
         self.expected: deque[tuple[int, Any]] = deque()
         """The correlation ids of the requests without an answer, and where the answers go."""
 
+        self._waiting: list[tuple[Frame, int | None, asyncio.Future[Frame]]] | None = None
         self._own_requests = 0
         self._unread: deque[int] = deque()
         self._unread_bytes = 0
@@ -108,7 +109,7 @@ class UpstreamConnection(asyncio.Protocol):
             while (frame := self._frames.next_frame()) is not None:
                 self._answered(frame)
         except ProtocolError as error:
-            self._lose(f"malformed answer: {error}")
+            self.lose(f"malformed answer: {error}")
         self.was_read()
 
     def connection_lost(self, error: Exception | None) -> None:
@@ -116,7 +117,9 @@ class UpstreamConnection(asyncio.Protocol):
         self._lost = self._lost or "the connection was closed" + (f": {error}" if error else "")
         if not self.closed.done():
             self.closed.set_result(None)
-        answers = [*(answer for _, answer in self.expected), *self._unsent]
+        waiting = [answer for _, _, answer in self._waiting or ()]
+        answers = [*(answer for _, answer in self.expected), *waiting, *self._unsent]
+        self._waiting = None
         self.expected.clear()
         self._unsent.clear()
         for answer in answers:
@@ -154,6 +157,9 @@ class UpstreamConnection(asyncio.Protocol):
         if self._transport is None or not self.is_open:
             answer.set_exception(self._error())
             return
+        if self._waiting is not None:
+            self._waiting.append((frame, correlation_id, answer))
+            return
         if correlation_id is not None:
             self.expected.append((correlation_id, answer))
         self._transport.writelines((_LENGTH.pack(len(frame)), frame))
@@ -167,6 +173,28 @@ class UpstreamConnection(asyncio.Protocol):
     def write(self, data: Frame) -> None:
         """Send requests with their lengths; their answers must be `expected`."""
         self._of_transport().write(data)
+
+    def begin_large(self) -> None:
+        """Let other requests wait, because `write` sends one in pieces."""
+        self._waiting = []
+
+    def end_large(self) -> None:
+        """Send the requests that have waited."""
+        waiting, self._waiting = self._waiting or [], None
+        for request in waiting:
+            self.send(*request)
+
+    def pause(self) -> None:
+        """Read nothing until `go_on`."""
+        if not self._is_paused and self.is_open:
+            self._is_paused = True
+            self._of_transport().pause_reading()
+
+    def go_on(self) -> None:
+        """Read again, unless too many answers wait for the client."""
+        if self._is_paused and self._unread_bytes <= _MOST_UNREAD_BYTES and self.is_open:
+            self._is_paused = False
+            self._of_transport().resume_reading()
 
     async def ask(self, key: ApiKey, version: int, message: Any) -> Any:
         """Send one of the gateway's own requests and return the message of its answer.
@@ -183,20 +211,18 @@ class UpstreamConnection(asyncio.Protocol):
             self.answer_left()
             return decode_response(APIS[key], version, response)[1]
         except ProtocolError as error:
-            self._lose(f"malformed answer to {key.name}: {error}")
+            self.lose(f"malformed answer to {key.name}: {error}")
             raise self._error() from error
 
     def answer_left(self) -> None:
         """Note that the earliest answer has left for the client, so that more may be read."""
         if self._unread:
             self._unread_bytes -= self._unread.popleft()
-        if self._is_paused and self._unread_bytes <= _MOST_UNREAD_BYTES and self.is_open:
-            self._is_paused = False
-            self._of_transport().resume_reading()
+        self.go_on()
 
     def close(self) -> None:
         """Close the connection; requests without an answer fail."""
-        self._lose("the gateway has closed the connection")
+        self.lose("the gateway has closed the connection")
 
     def _answered(self, frame: Frame) -> None:
         if len(frame) < _CORRELATION_ID.size:
@@ -212,10 +238,9 @@ class UpstreamConnection(asyncio.Protocol):
             return  # It came too late.
         self._unread.append(len(frame))
         self._unread_bytes += len(frame)
-        if self._unread_bytes > _MOST_UNREAD_BYTES and not self._is_paused:
+        if self._unread_bytes > _MOST_UNREAD_BYTES:
             # The client does not read as fast as the broker sends.
-            self._is_paused = True
-            self._of_transport().pause_reading()
+            self.pause()
         answer.set_result(frame)
 
     def _of_transport(self) -> asyncio.Transport:
@@ -223,7 +248,8 @@ class UpstreamConnection(asyncio.Protocol):
             raise RuntimeError("the connection is not made")
         return self._transport
 
-    def _lose(self, reason: str) -> None:
+    def lose(self, reason: str) -> None:
+        """Close the connection; requests without an answer fail for this reason."""
         self._lost = self._lost or reason
         if self._transport is not None:
             self._transport.abort()
