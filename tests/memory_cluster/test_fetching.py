@@ -247,6 +247,31 @@ def test_a_right_that_is_revoked_holds_at_once_and_one_that_is_given_too(
     assert [each[2:] for each in told(answer)] == [(0, len(data))]
 
 
+@pytest.mark.parametrize("version", [12, 17])
+def test_what_a_session_is_refused_has_an_empty_list_of_transactions_as_in_kafka(
+    node: Broker, version: int
+):
+    admin, alice = raw.admin(node), raw.logged_in(node, "alice")
+    topic = new_topic(admin)
+    admin.create(raw.acl("alice", raw.READ, topic))
+    asked = {topic if version < 13 else id_of(admin, topic): [partition(0)]}
+    session = fetched(alice, version, request(asked, (0, 0))).session_id
+    revoke(admin, topic)
+    answer = fetched(alice, version, request(session=(session, 1)))
+    [refused] = answer.responses[0].partitions
+    assert (refused.error_code, refused.aborted_transactions) == (REFUSED, [])
+
+
+def test_a_topic_id_of_zero_stays_unknown_in_a_session(node: Broker):
+    client = raw.admin(node)
+    begun = request({id_of(client, new_topic(client)): [partition(0)]}, (0, 0))
+    begun.topics = [*begun.topics, f.FetchTopic(topic_id=bytes(16), partitions=[partition(0)])]
+    answer = fetched(client, 17, begun)
+    assert [each[2] for each in told(answer)] == [0, UNKNOWN_ID]
+    answer = fetched(client, 17, request(session=(answer.session_id, 1)))
+    assert [each[2] for each in told(answer)] == [UNKNOWN_ID]
+
+
 def test_a_right_that_is_revoked_while_a_fetch_waits_holds(node: Broker):
     admin, writer, alice = raw.admin(node), raw.admin(node), raw.logged_in(node, "alice")
     topic = new_topic(admin)

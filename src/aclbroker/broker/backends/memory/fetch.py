@@ -29,7 +29,6 @@ from aclbroker.protocol.messages.fetch import (
     PartitionData,
 )
 from aclbroker.protocol.pieces import Pieces
-from aclbroker.protocol.primitives import ZERO_UUID
 from aclbroker.turns import in_turns
 
 _FIRST_VERSION_WITH_IDS: Final = 13
@@ -164,8 +163,9 @@ def _refused_before(rights: RequestRights, request: FetchRequest) -> set[str | b
     return {topic.topic or topic.topic_id for topic in in_turns(rights.asked.topics)} - allowed
 
 
-def _topic(backend: MemoryBackend, asked: FetchedPartition) -> str | None:
-    if asked.topic_id != ZERO_UUID:
+def _topic(backend: MemoryBackend, rights: RequestRights, asked: FetchedPartition) -> str | None:
+    """Return the name of the topic; None for an id that no topic has, such as zero."""
+    if rights.context.api_version >= _FIRST_VERSION_WITH_IDS:
         return backend.cluster.topics.name_of(asked.topic_id)
     return asked.topic
 
@@ -179,7 +179,7 @@ def _denied(
         return set()
     counts: dict[str | None, int] = {}
     for each in in_turns(partitions):
-        name = _topic(backend, each)
+        name = _topic(backend, rights, each)
         if name is not None:
             counts[name] = counts.get(name, 0) + 1
     return counts.keys() - rights.allowed("session", counts) if counts else set()
@@ -195,17 +195,15 @@ def _read_all(
     answer = _Answer()
     room = min(request.max_bytes, _MOST_BYTES)
     for asked in in_turns(partitions):
-        name = _topic(backend, asked)
+        name = _topic(backend, rights, asked)
         partition = backend.cluster.topics.partition(name, asked.index)
         if name in denied and name is not None:
-            answer.refuse(asked, _error(asked, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+            answer.refuse(asked, _unread(asked, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
         elif partition is None:
             unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             if name is None:
                 unknown = ErrorCode.UNKNOWN_TOPIC_ID
-            data = _error(asked, unknown)
-            data.aborted_transactions = []
-            answer.refuse(asked, data)
+            answer.refuse(asked, _unread(asked, unknown))
         elif (code := _wrong_leader(backend, rights, asked, partition)) is not None:
             data = _error(asked, code)
             if code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
@@ -311,6 +309,13 @@ def _error(asked: FetchedPartition, code: ErrorCode) -> PartitionData:
     return PartitionData(
         asked.index, code, high_watermark=-1, aborted_transactions=None, records=b""
     )
+
+
+def _unread(asked: FetchedPartition, code: ErrorCode) -> PartitionData:
+    """Return the entry of a partition that Kafka refuses before it reads any partition."""
+    data = _error(asked, code)
+    data.aborted_transactions = []
+    return data
 
 
 def _wait(backend: MemoryBackend, answer: _Answer, milliseconds: float) -> None:
