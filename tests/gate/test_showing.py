@@ -358,6 +358,21 @@ def test_what_a_session_goes_on_with_needs_the_right_anew(key: int, version: int
     assert (AclOperation.READ, "denied") in noted.logged
 
 
+@pytest.mark.parametrize(
+    ("version", "code"),
+    [(12, ErrorCode.TOPIC_AUTHORIZATION_FAILED), (13, ErrorCode.UNKNOWN_TOPIC_ID)],
+)
+def test_an_entry_without_a_name_is_unknown_only_where_topics_have_ids(
+    version: int, code: ErrorCode
+) -> None:
+    request, response = request_for(1, version, []), response_of(1, version, [""])
+    request.session_epoch, request.replica_id = 1, -1
+    [topic] = response.responses
+    topic.topic, topic.topic_id = "", bytes(16)
+    seen = show(request, response, rights_of(1, version, read_only("allowed")), Topics([]))
+    assert [entry.error_code for entry in seen.responses[0].partitions] == [code]
+
+
 @pytest.mark.parametrize("version", range(8, 11))
 def test_offsets_of_all_topics_are_those_of_topics_that_may_be_described(version: int) -> None:
     key = ApiKey.OFFSET_FETCH

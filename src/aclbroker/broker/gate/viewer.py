@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable
+from functools import cache
 from typing import Any, NamedTuple, Protocol
 
 from aclbroker.acl.bindings import AclOperation, ResourceType
@@ -15,6 +16,7 @@ from aclbroker.broker.gate.need import Keep, Need
 from aclbroker.broker.gate.places import Place
 from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.protocol.primitives import ZERO_UUID
+from aclbroker.protocol.schema import FieldSpec
 
 
 class TopicNames(Protocol):
@@ -87,6 +89,13 @@ class View(NamedTuple):
                 topic_id = value
             elif value:
                 return str(value)
-            else:
+            elif self.version in _versions(entry.__class__, field):
                 name = value
         return name if topic_id == ZERO_UUID else self.topics.name_of(topic_id)
+
+
+@cache
+def _versions(cls: Any, field: str) -> range:
+    """Return the versions that have a field."""
+    spec: FieldSpec = cls.__dataclass_fields__[field].metadata["spec"]
+    return spec.versions
