@@ -272,6 +272,18 @@ def test_a_topic_id_of_zero_stays_unknown_in_a_session(node: Broker):
     assert [each[2] for each in told(answer)] == [UNKNOWN_ID]
 
 
+def test_a_request_that_begins_a_session_forgets_nothing(node: Broker):
+    admin, alice = raw.admin(node), raw.logged_in(node, "alice")
+    shown, hidden = new_topic(admin), new_topic(admin)
+    admin.create(raw.acl("alice", raw.READ, shown))
+    begun = request({shown: [partition(0)], hidden: [partition(0)]}, (0, 0))
+    begun.forgotten_topics_data = [f.ForgottenTopic(hidden, partitions=[0])]
+    answer = fetched(alice, 12, begun)
+    assert told(answer) == [(shown, 0, 0, 0), (hidden, 0, REFUSED, 0)]
+    answer = fetched(alice, 12, request(session=(answer.session_id, 1)))
+    assert told(answer) == [(hidden, 0, REFUSED, 0)]
+
+
 def test_a_right_that_is_revoked_while_a_fetch_waits_holds(node: Broker):
     admin, writer, alice = raw.admin(node), raw.admin(node), raw.logged_in(node, "alice")
     topic = new_topic(admin)

@@ -110,9 +110,10 @@ class KeptSession:
     def begin(self, asked: Any, allowed: Any, checked_with: object) -> None:
         """Take the partitions of the request that began the session, of which some are allowed.
 
+        Such a request forgets nothing, as in Kafka.
         ``checked_with`` is what the check of the request was based on.
         """
-        self._update(asked)
+        self._add(asked)
         self._refused = set(_topics_of(asked)) - set(_topics_of(allowed))
         self._checked_with = checked_with
 
@@ -155,7 +156,8 @@ class KeptSession:
         names of topic ids, and raise `UpstreamUnavailable`.
         """
         asked = rights.asked
-        self._update(asked)
+        self._add(asked)
+        self._forget_all(asked)
         named = set(_topics_of(allowed))
         refused_now = set(_topics_of(asked)) - named
         refused = self._refused - named
@@ -211,13 +213,15 @@ class KeptSession:
         partitions = self._partitions[topic].items()
         return [form.again(partition) for number, partition in partitions if number not in named]
 
-    def _update(self, asked: Any) -> None:
+    def _add(self, asked: Any) -> None:
         number = self._form.number
         for topic in in_turns(asked.topics):
             partitions = self._partitions.setdefault(_topic_of(topic), {})
             before = len(partitions)
             partitions.update((getattr(each, number), each) for each in in_turns(topic.partitions))
             self._count += len(partitions) - before
+
+    def _forget_all(self, asked: Any) -> None:
         for forgotten in in_turns(asked.forgotten_topics_data):
             self._forget(_topic_of(forgotten), forgotten.partitions)
 
