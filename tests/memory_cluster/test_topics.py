@@ -79,6 +79,30 @@ def test_topics_that_cannot_be_are_refused_and_the_others_created(nodes: Broker)
     ]
 
 
+@pytest.mark.parametrize("limit", [1, 2, 3, 4, 2000])
+def test_hidden_topics_take_no_place_on_a_page_of_partitions(node: Broker, limit: int):
+    client, alice = raw.admin(node), raw.logged_in(node, "alice")
+    topics = [f"{name()}-{number}" for number in range(3)]
+    hidden = [f"topics-{number}" for number in ("0", "f~", "g")]
+    create(client, *[made.CreatableTopic(each, 2, 1) for each in (*topics, *hidden)])
+    client.create(*[raw.acl("alice", raw.DESCRIBE, each) for each in topics])
+    cursor, pages = None, list[list[tuple[str, int]]]()
+    while not pages or cursor is not None:
+        request = partitions.DescribeTopicPartitionsRequest([], limit, cursor)
+        answer = alice.ask(ApiKey.DESCRIBE_TOPIC_PARTITIONS, 0, request)
+        pages.append(
+            [
+                (topic.name, each.partition_index)
+                for topic in answer.topics
+                for each in topic.partitions
+            ]
+        )
+        cursor = answer.next_cursor
+    found = [each for page in pages for each in page if each[0] in topics]
+    assert found == [(each, index) for each in sorted(topics) for index in (0, 1)]
+    assert {len(page) for page in pages[:-1]} <= {limit}
+
+
 def test_too_many_partitions_at_once_are_refused(node: Broker):
     client = raw.admin(node)
     answers = create(client, *[made.CreatableTopic(name(), 6000, 1) for _ in range(2)])

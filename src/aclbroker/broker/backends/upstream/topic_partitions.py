@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from aclbroker.broker.backends.backend import Later
 from aclbroker.broker.backends.upstream.backend import UpstreamBackend
@@ -21,14 +21,16 @@ from aclbroker.protocol.messages.describe_topic_partitions import (
 from aclbroker.protocol.primitives import Frame
 from aclbroker.turns import in_turns
 
+_MOST_PARTITIONS: Final = 2000
+"""Kafka's default of ``max.request.partition.size.limit``."""
+
 
 def forward_describe_topic_partitions(
     backend: UpstreamBackend, rights: RequestRights, request: DescribeTopicPartitionsRequest
 ) -> Later:
     """Forward a DescribeTopicPartitions, whose cursor must name one of the topics in its list.
 
-    If the request asks for all topics, and the cursor of the answer names a hidden one, the answer
-    goes on with the topics behind it.
+    If the request asks for all topics, further pages fill the place of hidden topics.
     """
     cursor = request.cursor
     names = [topic.name for topic in in_turns(request.topics)]
@@ -46,17 +48,21 @@ def _read_topic_partitions(
     request: DescribeTopicPartitionsRequest,
     frame: Frame,
 ) -> Any:
-    """Return a page of topics whose cursor, if there is one, names a topic that may be seen."""
+    """Return a page of topics that may be seen, with as many partitions as the request allows."""
     response = read_answer(backend, rights, request, rights.context.api_version, frame)
-    limit = request.response_partition_limit
-    while not request.topics and response.next_cursor is not None:
-        response.topics = _seen(rights, response.topics)
-        if _cut(response, limit) or rights.visible("show", [response.next_cursor.topic_name]):
+    if request.topics:
+        return response
+    limit = max(1, min(_MOST_PARTITIONS, request.response_partition_limit))
+    response.topics = _seen(rights, response.topics)
+    while (cursor := response.next_cursor) is not None:
+        is_full = _partitions(response.topics) >= limit
+        if is_full and rights.visible("show", [cursor.topic_name]):
             break
-        asked = dataclasses.replace(request, cursor=response.next_cursor)
+        asked = DescribeTopicPartitionsRequest([], _MOST_PARTITIONS, cursor)
         more = wait(backend.cluster.ask(ApiKey.DESCRIBE_TOPIC_PARTITIONS, asked))
-        response.topics = [*response.topics, *more.topics]
+        response.topics = _joined(response.topics, _seen(rights, more.topics))
         response.next_cursor = more.next_cursor
+        _cut(response, limit)
     return response
 
 
@@ -65,14 +71,27 @@ def _seen(rights: RequestRights, topics: Sequence[Any]) -> list[Any]:
     return [topic for topic in in_turns(topics) if topic.name in names]
 
 
-def _cut(response: DescribeTopicPartitionsResponse, limit: int) -> bool:
-    """Move the topics beyond the limit of partitions behind the cursor; return whether any are."""
-    partitions = 0
+def _partitions(topics: Sequence[Any]) -> int:
+    return sum(len(topic.partitions) for topic in in_turns(topics))
+
+
+def _joined(topics: list[Any], more: list[Any]) -> list[Any]:
+    """Return the topics of two pages. The second may begin within the last topic of the first."""
+    if topics and more and topics[-1].name == more[0].name:
+        topics[-1].partitions = [*topics[-1].partitions, *more[0].partitions]
+        more = more[1:]
+    return [*topics, *more]
+
+
+def _cut(response: DescribeTopicPartitionsResponse, limit: int) -> None:
+    """Move the partitions beyond the limit behind the cursor."""
+    left = limit
     for number, topic in enumerate(in_turns(response.topics)):
-        if number and partitions >= limit:
-            first = topic.partitions[0].partition_index if topic.partitions else 0
+        count = len(topic.partitions)
+        if count > left or not left:
+            first = topic.partitions[left].partition_index if count else 0
             response.next_cursor = Cursor(topic.name or "", first)
-            response.topics = response.topics[:number]
-            return True
-        partitions += len(topic.partitions)
-    return False
+            topic.partitions = topic.partitions[:left]
+            response.topics = response.topics[: number + bool(left)]
+            return
+        left -= count
