@@ -52,6 +52,7 @@ FIRST = (
     "tests/protocol/test_compile.py",
     "tests/acl/reasoning/test_exact.py",
     "tests/server/test_turns.py",
+    "tests/gateway/test_as_one_cluster.py",
     "tests/server/test_tls.py",
     "tests/protocol/test_kafka.py",
     "tests/providers/test_migration.py",
