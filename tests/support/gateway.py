@@ -11,6 +11,8 @@ from tests.support.kafka import free_ports
 IN_MEMORY = {"aclbroker.store": "memory:"}
 """The store of a broker that lives as long as the session of the tests, without a thread."""
 
+_ATTEMPTS = 5
+
 
 def gateway_before(address: str, directory: Path, **overrides: str) -> Broker:
     """Start a gateway whose cluster upstream is at an address."""
@@ -21,7 +23,22 @@ def gateway_before(address: str, directory: Path, **overrides: str) -> Broker:
 
 
 def gateway_of_nodes(address: str, directory: Path, ids: range, **overrides: str) -> Broker:
-    """Start a gateway before a cluster of several brokers; its addresses are those of brokers."""
+    """Start a gateway before a cluster of several brokers; its addresses are those of brokers.
+
+    Another program may take one of its ports meanwhile. It then starts again with other ports.
+    """
+    for _ in range(_ATTEMPTS - 1):
+        try:
+            return _gateway_of_nodes(address, directory, ids, overrides)
+        except RuntimeError as error:
+            if "Address already in use" not in str(error):
+                raise
+    return _gateway_of_nodes(address, directory, ids, overrides)
+
+
+def _gateway_of_nodes(
+    address: str, directory: Path, ids: range, overrides: dict[str, str]
+) -> Broker:
     first = {name: _consecutive_ports(ids) for name in ("PLAINTEXT", "SASL_PLAINTEXT")}
     settings = {
         f"listener.name.{name.lower()}.aclbroker.upstream.nodes.first.port": str(port)

@@ -9,16 +9,18 @@ from aclbroker.protocol.messages import ApiKey as Key
 from aclbroker.protocol.messages import create_topics as ct
 from aclbroker.protocol.messages import delete_topics as dt
 from aclbroker.protocol.messages import describe_configs as dc
+from aclbroker.protocol.messages import describe_topic_partitions as dtp
 from aclbroker.protocol.messages import fetch as f
 from aclbroker.protocol.messages import metadata as m
 from aclbroker.protocol.primitives import ZERO_UUID
 from tests.gateway.twins.records import Story
-from tests.gateway.twins.sides import SUPER, USERS, Place
+from tests.gateway.twins.sides import CLOSED, SUPER, USERS, Place
 from tests.gateway.twins.world import World
 
 _TOPIC: Final = "ta"
 _BROKER: Final = 4
 _BY_IDS: Final = 13
+_MOST_PAGES: Final = 10
 
 
 def deletion(world: World) -> Story:
@@ -70,3 +72,16 @@ def broker_configs(world: World) -> Story:
     place = Place(world.user(), node)
     world.ask(place, Key.DESCRIBE_CONFIGS, world.version(Key.DESCRIBE_CONFIGS), request)
     yield
+
+
+def pages(world: World) -> Story:
+    """Describe all topics a page at a time."""
+    place, limit = world.place(), world.random.choice((1, 2, 3))
+    cursor: Any = None
+    for _ in range(_MOST_PAGES):
+        request = dtp.DescribeTopicPartitionsRequest([], limit, cursor)
+        answer = world.ask(place, Key.DESCRIBE_TOPIC_PARTITIONS, 0, request)
+        cursor = None if answer is CLOSED else answer.next_cursor
+        yield
+        if cursor is None:
+            return

@@ -215,8 +215,12 @@ def _is_created(walk: _Walk, path: str, alone: Any, behind: Any) -> bool:
     )
 
 
-def _is_authorizer(_walk: _Walk, _path: str, alone: Any, _behind: Any) -> bool:
-    return getattr(alone, "name", None) == "authorizer.class.name"
+def _is_setting(_walk: _Walk, path: str, alone: Any, _behind: Any) -> bool:
+    is_config = path.startswith("DescribeConfigs.results")
+    return is_config and getattr(alone, "name", None) in _SETTINGS
+
+
+_SETTINGS: Final = ("authorizer.class.name", "auto.create.topics.enable")
 
 
 def _is_hidden_name(_walk: _Walk, path: str, alone: Any, behind: Any) -> bool:
@@ -253,7 +257,11 @@ BY_DESIGN: Final = (
         "A topic whose right was revoked has left the share session upstream. Its acquired records "
         "are released when their lock ends, not with the session (docs/gateway.md, Limits).",
     ),
-    Rule(_is_authorizer, "The cluster behind the gateway has no authorizer."),
+    Rule(
+        _is_setting,
+        "The gateway has the authorizer, and says whether topics are created automatically. The "
+        "cluster behind it has its own settings.",
+    ),
 )
 
 

@@ -12,6 +12,7 @@ from tests.memory.records import batch
 TOPICS: Final = ("t1", "t2", "t3", "ta", "u1", "missing")
 GROUPS: Final = ("g1", "g2", "h1", "missing")
 TXN_IDS: Final = ("x1", "x2", "y1")
+_FIRST_NUMBER: Final = 100
 _LATEST: Final = 8
 """The groups, members and sessions of which requests name any; older ones are forgotten."""
 
@@ -72,9 +73,9 @@ class Names:
         return group
 
     def new_number(self) -> int:
-        """Return a number that is not used yet."""
+        """Return a number of connections that no other story uses."""
         self._count += 1
-        return self._count
+        return _FIRST_NUMBER + self._count
 
     def records(self) -> bytes | None:
         """Return a batch of records, or no valid one."""

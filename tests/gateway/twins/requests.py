@@ -258,7 +258,14 @@ def _few_filters(request: Any, version: int, names: Names) -> None:
 
 
 def _no_pattern(request: Any, version: int, names: Names) -> None:
+    """Leave out regular expressions, for which there is a story."""
     request.subscribed_topic_regex = None
+
+
+def _no_source_pattern(request: Any, version: int, names: Names) -> None:
+    """Leave out expressions for source topics, which a gateway refuses before the coordinator."""
+    for part in request.topology.subtopologies if request.topology else ():
+        part.source_topic_regex = []
 
 
 _ADJUSTED: Final[Mapping[int, Callable[[Any, int, Names], None]]] = {
@@ -274,5 +281,6 @@ _ADJUSTED: Final[Mapping[int, Callable[[Any, int, Names], None]]] = {
     ApiKey.LIST_OFFSETS: _of_consumer,
     ApiKey.LIST_TRANSACTIONS: _few_filters,
     ApiKey.CONSUMER_GROUP_HEARTBEAT: _no_pattern,
+    ApiKey.STREAMS_GROUP_HEARTBEAT: _no_source_pattern,
 }
 """Adjusts a request of a key after its fields are drawn."""

@@ -45,6 +45,7 @@ _CLUSTER: Final = {
     "aclbroker.cluster": "memory",
     "aclbroker.nodes": str(len(NODES)),
     "aclbroker.catalog.topics": "t1:3,t2:1,fixed-1:2,fixed-2:1",
+    "auto.create.topics.enable": "true",
     "aclbroker.faults.address": "127.0.0.1:0",
     # A member must not be lost because the machine is slow.
     "group.consumer.session.timeout.ms": "600000",
@@ -245,19 +246,20 @@ class _TopicIds:
 
 
 @contextmanager
-def twins(directory: Path) -> Iterator[Twins]:
-    """Run both sides."""
+def twins(directory: Path, *, auto_creates: bool = True) -> Iterator[Twins]:
+    """Run both sides; the gateway or the cluster with ACLs says whether Metadata creates topics."""
+    creation = {"auto.create.topics.enable": str(auto_creates).lower()}
     folders = [directory / name for name in ("alone", "upstream", "gateway")]
     for folder in folders:
         folder.mkdir(parents=True)
     with patch.object(topics, "new_topic_id", _TopicIds()), ExitStack() as running:
-        alone = ThreadBroker(folders[0], {**_CLUSTER, **IN_MEMORY})
+        alone = ThreadBroker(folders[0], {**_CLUSTER, **IN_MEMORY, **creation})
         upstream = ThreadBroker(folders[1], {**_CLUSTER, **IN_MEMORY, **_ALL_ALLOWED})
         for broker in (alone, upstream):
             broker.start()
             running.callback(broker.terminate)
         address = upstream.listeners["PLAINTEXT"]
-        gateway = gateway_of_nodes(address, folders[2], NODES, **_LOGINS)
+        gateway = gateway_of_nodes(address, folders[2], NODES, **_LOGINS, **creation)
         running.callback(gateway.terminate)
         both = Twins(alone, upstream, gateway)
         running.callback(both.close)

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from tests.gateway.twins.administration import broker_configs, created_by_metadata, deletion
+from tests.gateway.twins.administration import (
+    broker_configs,
+    created_by_metadata,
+    deletion,
+    pages,
+)
 from tests.gateway.twins.groups import by_regex, classic_group, consumer_group
 from tests.gateway.twins.records import Story, fetch_session, topics, transaction, waiting_fetch
 from tests.gateway.twins.shares import share_group
@@ -23,4 +28,5 @@ STORIES: Final[tuple[Callable[[World], Story], ...]] = (
     deletion,
     created_by_metadata,
     broker_configs,
+    pages,
 )

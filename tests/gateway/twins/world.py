@@ -20,7 +20,7 @@ from aclbroker.protocol.schema import FieldSpec
 from tests.gateway.twins.names import Names
 from tests.gateway.twins.requests import drawn
 from tests.gateway.twins.rights import Rights
-from tests.gateway.twins.sides import NODES, SUPER, USERS, Place, Twins
+from tests.gateway.twins.sides import CLOSED, NODES, SUPER, USERS, Place, Twins
 
 _NOT_LISTED: Final = (ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, ApiKey.PUSH_TELEMETRY)
 _OF_FAULTS: Final = 2
@@ -139,11 +139,29 @@ class World:
 
     def draw(self) -> None:
         """Send a random request; all keys and versions have their turns."""
+        self._draw(self.place(), *self._next())
+
+    def pipeline(self) -> None:
+        """Send some requests on one connection before their answers come."""
+        place = self.names.place = self.place()
+        requests = []
+        for _ in range(self.random.randint(2, 4)):
+            key, version = self._next()
+            requests.append((key, version, drawn(key, version, self.names)))
+        for request in requests:
+            self.twins.send(place, *request)
+        for request in requests:
+            answer = self.twins.answer(place, *request)
+            self.names.learn(answer)
+            if answer is CLOSED:
+                break
+        self.look()
+
+    def _next(self) -> tuple[ApiKey, int]:
         if not self._left:
             self._left = list(VERSIONS)
             self.random.shuffle(self._left)
-        key, version = self._left.pop()
-        self._draw(self.place(), key, version)
+        return self._left.pop()
 
     def _draw(self, place: Place, key: ApiKey, version: int) -> None:
         self.names.place = place
