@@ -23,6 +23,11 @@ from tests.gateway.twins.rights import Rights
 from tests.gateway.twins.sides import CLOSED, NODES, SUPER, USERS, Place, Twins
 
 _NOT_LISTED: Final = (ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, ApiKey.PUSH_TELEMETRY)
+_OF_TOPICS: Final = (ApiKey.CREATE_TOPICS, ApiKey.DELETE_TOPICS, ApiKey.METADATA)
+"""The keys that create or delete topics. They are sent alone: the gateway may ask whether a topic
+exists before the cluster has answered the request before.
+"""
+
 _OF_FAULTS: Final = 2
 """The number of the connections on which requests fail."""
 
@@ -147,7 +152,10 @@ class World:
         requests = []
         for _ in range(self.random.randint(2, 4)):
             key, version = self._next()
-            requests.append((key, version, drawn(key, version, self.names)))
+            if key in _OF_TOPICS:
+                self._draw(place, key, version)
+            else:
+                requests.append((key, version, drawn(key, version, self.names)))
         for request in requests:
             self.twins.send(place, *request)
         for request in requests:
@@ -155,7 +163,6 @@ class World:
             self.names.learn(answer)
             if answer is CLOSED:
                 break
-        self.look()
 
     def _next(self) -> tuple[ApiKey, int]:
         if not self._left:
@@ -166,7 +173,7 @@ class World:
     def _draw(self, place: Place, key: ApiKey, version: int) -> None:
         self.names.place = place
         self.ask(place, key, version, drawn(key, version, self.names))
-        if key in (ApiKey.CREATE_TOPICS, ApiKey.DELETE_TOPICS, ApiKey.METADATA):
+        if key in _OF_TOPICS:
             self.look()
 
     def fail(self) -> None:
