@@ -162,6 +162,16 @@ def test_requests_of_all_ways_are_answered_in_their_order(scene: Scene):
             assert [each[2] for each in told(answer)] == [REFUSED if is_hidden else 0]
 
 
+def test_an_answer_that_waits_for_a_relayed_one_leaves_behind_it(scene: Scene):
+    asked = request({scene.read: [partition(0)]})
+    scene.alice.send(
+        request_frame(ApiKey.FETCH, 12, asked, 1)
+        + request_frame(ApiKey.API_VERSIONS, 2, ApiVersionsRequest(), 2)
+    )
+    assert scene.alice.response(ApiKey.FETCH, 12)[0] == 1
+    assert scene.alice.response(ApiKey.API_VERSIONS, 2)[0] == 2
+
+
 def outcomes(scene: Scene) -> dict[str, Any]:
     """Return the answers to requests of alice that are allowed, and to others."""
     alice, admin = scene.alice, scene.admin

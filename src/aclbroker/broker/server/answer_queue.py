@@ -119,6 +119,8 @@ class AnswerQueue:
     def pass_on(self, data: Frame) -> None:
         """Write answers whose slots were taken from the front of `slots`."""
         self._writer.pass_on(data)
+        if self.slots:
+            self.flush()  # Answers that were there already may leave now.
         self._events.passed()
 
     def arrived(self) -> None:

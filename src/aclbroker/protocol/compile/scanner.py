@@ -177,7 +177,7 @@ class _Writer:
         source, name = self._source, self._plan.kept.get(path)
         n = self._end_of(wire_type)
         self._none_if(f"{n} > {LONGEST_STRING}")
-        text = "data[pos:end]"
+        text = "bytes(data[pos:end])"
         if name is not None:
             source.line(
                 f"{name} = {text}" + (f" if {n} >= 0 else None" if wire_type.nullable else "")
@@ -221,7 +221,7 @@ class _Writer:
         else:
             self._value(wire_type, path)
         if span is not None:
-            source.line(f"{span} = data[{start}:pos]")
+            source.line(f"{span} = bytes(data[{start}:pos])")
         if path in plan.each:
             source.line(plan.each[path])
 

@@ -230,18 +230,20 @@ class UpstreamConnection(asyncio.Protocol):
         (correlation_id,) = _CORRELATION_ID.unpack_from(frame)
         if not self.expected:
             raise ProtocolError(f"no request waits for the answer {correlation_id}")
-        expected, answer = self.expected.popleft()
+        expected, answer = self.expected[0]
         if correlation_id != expected:
-            self.expected.appendleft((expected, answer))
             raise ProtocolError(f"the answer {correlation_id} came in place of {expected}")
         if answer.done():
+            self.expected.popleft()
             return  # It came too late.
         self._unread.append(len(frame))
         self._unread_bytes += len(frame)
         if self._unread_bytes > _MOST_UNREAD_BYTES:
             # The client does not read as fast as the broker sends.
             self.pause()
+        # If this fails, the answer is among those that fail with the connection.
         answer.set_result(frame)
+        self.expected.popleft()
 
     def _of_transport(self) -> asyncio.Transport:
         if self._transport is None:
