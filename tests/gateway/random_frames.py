@@ -250,7 +250,7 @@ def comparable(kind: int, version: int, found: Expected | None) -> Expected | No
     plan = KINDS[kind][0]
     topics = found[-1]
     if plan is PRODUCE_REQUEST:
-        topics = found[2]
+        found, topics = found[:-1], found[2]
         if not _is_text(found[0] or b""):
             return None
     elif plan is FETCH_REQUEST:

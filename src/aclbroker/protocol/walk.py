@@ -38,9 +38,9 @@ _Steps = Generator[None, None, None]
 class Walk:
     """Reads one message of a layout, in the pieces in which it arrives.
 
-    ``seen`` is called with the path of each field in ``kept`` and its value: the bytes of a text or
-    an id, an integer, the number of an array's entries, or the ``head`` first bytes of records with
-    their size. It may raise `ProtocolError`.
+    The function ``seen`` is called with the path of each field in ``kept`` and its value. That is
+    an integer, the bytes of a text or an id, or the number of an array's entries. For records it is
+    a pair: their ``head`` first bytes and their size. The function may raise `ProtocolError`.
 
     A tagged field that no specification declares gets bytes of zero, or with ``refuses_tags``
     raises `ProtocolError`. Those in ``hidden``, by the path of their struct, get another number and

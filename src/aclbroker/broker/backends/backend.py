@@ -128,8 +128,11 @@ class Relay(Protocol):
     def go_on(self) -> None:
         """Read answers again, because the client has read those before."""
 
-    def take(self, rights: WholeRights, session: Session, frames: FrameReader) -> None:
-        """Forward the requests at the front of those that have arrived, up to one to decode."""
+    def take(self, rights: WholeRights, session: Session, frames: FrameReader) -> bool:
+        """Forward the requests at the front of those that have arrived, up to one to decode.
+
+        Returns whether there were any.
+        """
 
 
 class KeyVersions(NamedTuple):

@@ -131,7 +131,16 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Take in bytes, and answer each request that is complete."""
         self._active_at = self._loop.time()
-        self._reader.frames.feed(data)
+        frames = self._reader.frames
+        frames.feed(data)
+        if self._relay is not None and self._ready():
+            try:
+                self._take(self._relay)
+            except Exception as error:  # noqa: BLE001 # one client must not take the others along
+                self._request_failed(error)
+            else:
+                if not frames.data:
+                    return
         self._work()
 
     def eof_received(self) -> bool:
@@ -243,15 +252,25 @@ class Connection(asyncio.Protocol):
 
     def _next_frame(self) -> Frame | None:
         """Return the next frame to be decoded, behind those that are forwarded as they came."""
-        relay, rights, frames = self._relay, self._services.whole_rights, self._reader.frames
-        if relay is None or rights is None or (session := self._session.usable) is None:
-            return frames.next_frame()
-        began, before = perf_counter(), frames.buffered
-        relay.take(rights, session, frames)
-        if frames.buffered < before:
+        if self._relay is None:
+            return self._reader.frames.next_frame()
+        self._take(self._relay)
+        return self._reader.frames.next_frame() if self._answers.is_ready else None
+
+    def _take(self, relay: Relay) -> None:
+        """Forward the first requests without decoding them, as far as that is possible."""
+        rights, session, frames = (
+            self._services.whole_rights,
+            self._session.usable,
+            self._reader.frames,
+        )
+        if rights is None or session is None:
+            return
+        began = perf_counter()
+        if relay.take(rights, session, frames):
             self._stalls.worked(began, session, b"")
-            self._holdings.request_ends(self._holdings.request_begins())
-        return frames.next_frame() if self._answers.is_ready else None
+            if self._holdings.is_arriving:
+                self._holdings.request_ends(self._holdings.request_begins())
 
     def _close_if_done(self) -> None:
         is_done = self._stopping or (self._ended and not self._awaits_turn)

@@ -1,4 +1,4 @@
-"""What one connection holds on the account of its principal."""
+"""The memory of one connection on the account of its principal."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ def _nobody(*_told: str) -> None:
 
 
 class Holdings:
-    """The bytes that a connection holds: of strangers' account until it has a principal.
+    """The bytes that a connection holds, on the account of strangers until it has a principal.
 
-    ``room_again`` is called, once for each time that one of `must_wait` and `reserve` has told the
-    connection to wait, when there may be room again. ``close`` is called, with the reason, if the
-    connection must end to make room for others. ``host`` is the address of its peer.
+    After `must_wait` or `reserve` has let the connection wait, ``room_again`` is called once when
+    there may be room again. The function ``close`` is called with the reason, if the connection
+    must end to make room for others. The address of its peer is ``host``.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class Holdings:
         self.awaits_room = False
 
     def belong_to(self, principal: str) -> None:
-        """Note whose the connection is; what was held on another account is given back."""
+        """Note the principal; the bytes held on another account are given back."""
         account = self._accounts.of(principal)
         if account is not self._account:
             self.give_back_all()
@@ -46,7 +46,7 @@ class Holdings:
     def must_wait(self) -> bool:
         """Return whether so much is held that no further request may be answered yet.
 
-        What this one holds, which has arrived, does not count: it would wait for itself.
+        The bytes of this one that have arrived do not count: it would wait for itself.
         """
         return self._account.is_full_but_for(self._arriving) and self._wait()
 
@@ -57,6 +57,11 @@ class Holdings:
                 self._arriving = size
             else:
                 self._wait()
+
+    @property
+    def is_arriving(self) -> bool:
+        """Whether bytes are held for a request that arrives."""
+        return self._arriving > 0
 
     def request_begins(self) -> int:
         """Note that the request that arrived is being answered; return how much it holds."""

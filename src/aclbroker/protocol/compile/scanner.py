@@ -46,7 +46,8 @@ class Plan(NamedTuple):
     """The fields that a scan takes from a message; paths of fields have dots.
 
     With ``one_batch`` all records must be one batch of format 2 each. The variable
-    ``transactional`` is then true if one of them is transactional.
+    ``transactional`` is then true if one of them is transactional, and ``records`` is the position
+    of the last one.
     """
 
     message: Any
@@ -79,7 +80,7 @@ def scanner(plan: Plan, version: int) -> Scan:
         "unpack_from": struct.unpack_from,
     }
     with source.block("try:"):
-        source.line("entries, transactional = 0, False")
+        source.line("entries, transactional, records = 0, False, 0")
         source.line(plan.before.get("", "pass"))
         _Writer(source, plan).struct(layout, "")
         with source.block("if pos != size:"):
@@ -192,6 +193,7 @@ class _Writer:
         if self._plan.one_batch:
             self._none_if(f"{n} < {_LEAST_BATCH} or data[pos + 16] != 2")
             self._none_if(f"from_bytes(data[pos + 8:pos + 12]) + 12 != {n}")
+            source.line("records = pos")
             with source.block("if data[pos + 22] & 16:"):
                 source.line("transactional = True")
         source.line("pos = end")

@@ -105,6 +105,8 @@ class UpstreamConnection(asyncio.Protocol):
         self._frames.feed(data)
         if self.relay is not None:
             self.relay.take_answers(self._frames)
+            if not self._frames.data:
+                return
         try:
             while (frame := self._frames.next_frame()) is not None:
                 self._answered(frame)

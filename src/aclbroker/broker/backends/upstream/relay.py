@@ -15,6 +15,7 @@ from aclbroker.acl.authorizer import Session
 from aclbroker.broker.backends.backend import Answers
 from aclbroker.broker.backends.upstream.backend import UpstreamBackend
 from aclbroker.broker.backends.upstream.connection import UpstreamConnection
+from aclbroker.broker.backends.upstream.likeness import Likeness, likeness_of
 from aclbroker.broker.backends.upstream.pipeline import Pipeline
 from aclbroker.broker.backends.upstream.relayed import (
     CORRELATION_ID_SIZE,
@@ -50,13 +51,17 @@ _RESPONSE_HEAD: Final = struct.Struct(">ii")
 class UpstreamRelay:
     """Forwards the wholly allowed requests of one connection, and their answers."""
 
-    __slots__ = ("_answers", "_connection", "_forms", "_receiving", "_route", "_sending")
+    __slots__ = (
+        *("_answers", "_connection", "_forms", "_likeness"),
+        *("_receiving", "_route", "_sending"),
+    )
 
     def __init__(self, backend: UpstreamBackend, pipeline: Pipeline, answers: Answers) -> None:
         self._route = Route(backend, pipeline)
         self._answers = answers
         self._connection: UpstreamConnection | None = None
         self._forms = Forms({})
+        self._likeness: Likeness | None = None
         self._sending: ProduceStream | None = None
         self._receiving: FetchAnswerStream | None = None
         pipeline.opened = self._opened
@@ -72,24 +77,26 @@ class UpstreamRelay:
 
     # -- requests
 
-    def take(self, rights: WholeRights, session: Session, frames: FrameReader) -> None:
-        """Forward the requests at the front of those that have arrived, up to one to decode."""
+    def take(self, rights: WholeRights, session: Session, frames: FrameReader) -> bool:
+        """Forward the requests at the front of those that have arrived, up to one to decode.
+
+        Returns whether there were any.
+        """
         connection = self._connection
-        if connection is None or not connection.is_open:
-            return
+        if connection is None or not connection.is_open or not frames.data:
+            return False
         if self._sending is not None:
             self._send_on(self._sending, connection, frames)
-        if not frames.data or frames.is_midway:
-            return
+            if not frames.data or frames.is_midway:
+                return True
         if self._forms.offered is not self._route.backend.cluster.state.offered:
             self._forms = Forms(self._route.backend.cluster.state.offered)
-        pos = self._send_whole(rights, session, connection, frames)
-        if pos > frames.start:
-            # All requests of one read leave in one write.
-            connection.write(frames.data[frames.start : pos])
-            frames.skip_to(pos)
+            self._likeness = None
+        start = frames.start
+        self._send_whole(rights, session, connection, frames)
         if frames.buffered >= FIRST and len(self._answers.slots) < MOST_AT_WORK:
             self._begin_to_send(rights, session, connection, frames)
+        return not frames.data or frames.start > start
 
     def _send_whole(
         self,
@@ -97,27 +104,64 @@ class UpstreamRelay:
         session: Session,
         connection: UpstreamConnection,
         frames: FrameReader,
-    ) -> int:
-        """Note the requests that may pass, and return where they end."""
+    ) -> None:
+        """Send those first requests that may pass, all in one write."""
         forms, slots, expected = self._forms, self._answers.slots, connection.expected
         data, pos, size, limit = frames.data, frames.start, len(frames.data), frames.limit
-        while size - pos >= REQUEST_HEAD.size and len(slots) < MOST_AT_WORK:
-            length, head, correlation_id, name_size = REQUEST_HEAD.unpack_from(data, pos)
-            form, end = forms[head], pos + LENGTH_SIZE + length
-            if form is None or end > size or length > limit:
-                break
-            body = pos + REQUEST_HEAD.size + (name_size if name_size > 0 else 0)
-            if body >= end:
-                break
-            asked = Asked(self._route, rights, session, form, bytes(data[pos:body]))
-            slot = _relayed(asked, data, body, end)
-            if slot is None:
-                break
-            expected.append((correlation_id, slot))
-            slots.append(slot)
-            self._route.backend.cluster.relayed += 1
-            pos = end
-        return pos
+        try:
+            while size - pos >= REQUEST_HEAD.size and len(slots) < MOST_AT_WORK:
+                length, head, correlation_id, name_size = REQUEST_HEAD.unpack_from(data, pos)
+                form, end = forms[head], pos + LENGTH_SIZE + length
+                if form is None or end > size or length > limit:
+                    break
+                slot: Forwarded | None = None
+                if self._likeness is not None:
+                    slot = self._likeness.relayed(rights, session, data, pos, end)
+                if slot is None:
+                    slot = self._scanned(rights, session, form, data, pos, name_size, end)
+                if slot is None:
+                    break
+                expected.append((correlation_id, slot))
+                slots.append(slot)
+                self._route.backend.cluster.relayed += 1
+                pos = end
+        finally:
+            if pos > frames.start:
+                connection.write(data[frames.start : pos])
+                frames.skip_to(pos)
+
+    def _scanned(
+        self,
+        rights: WholeRights,
+        session: Session,
+        form: Form,
+        data: Frame,
+        pos: int,
+        name_size: int,
+        end: int,
+    ) -> Forwarded | None:
+        """Return the place of the answer to the request between two positions, if it may pass."""
+        body = pos + REQUEST_HEAD.size + max(name_size, 0)
+        if body >= end:
+            return None
+        asked = Asked(self._route, rights, session, form, bytes(data[pos:body]))
+        if form.is_flexible:
+            if data[body]:
+                return None
+            body += 1
+        found = form.request(data, body, end)
+        if found is None:
+            return None
+        _, _, correlation_id, _ = REQUEST_HEAD.unpack_from(data, pos)
+        try:
+            if form.key is not ApiKey.PRODUCE:
+                return relay_fetch(asked, correlation_id, *found)
+            slot = relay_produce(asked, correlation_id, *found)
+        except UnicodeDecodeError:
+            return None
+        if slot is not None and not found[3]:
+            self._likeness = slot.likeness = likeness_of(slot, data, pos, found[4], end)
+        return slot
 
     def _begin_to_send(
         self,
@@ -184,11 +228,7 @@ class UpstreamRelay:
             self._receive_on(self._receiving, connection, frames)
         if not frames.data or frames.is_midway or not self._answers.is_writable:
             return
-        pos = self._receive_whole(connection, frames)
-        if pos > frames.start:
-            passed = frames.data[frames.start : pos]
-            frames.skip_to(pos)
-            self._answers.pass_on(passed)
+        self._receive_whole(connection, frames)
         if frames.buffered >= FIRST and self._answers.is_writable:
             self._begin_to_receive(connection, frames)
 
@@ -197,25 +237,30 @@ class UpstreamRelay:
         if self._connection is not None:
             self._connection.go_on()
 
-    def _receive_whole(self, connection: UpstreamConnection, frames: FrameReader) -> int:
-        """Take the places of the answers that may pass, and return where these end."""
+    def _receive_whole(self, connection: UpstreamConnection, frames: FrameReader) -> None:
+        """Pass on those first answers that may pass, all in one write."""
         slots, expected = self._answers.slots, connection.expected
         data, pos, size = frames.data, frames.start, len(frames.data)
-        while size - pos >= _RESPONSE_HEAD.size and expected and slots:
-            length, correlation_id = _RESPONSE_HEAD.unpack_from(data, pos)
-            end = pos + LENGTH_SIZE + length
-            number, slot = expected[0]
-            if correlation_id != number or not pos < end <= size:
-                break
-            # An answer may not leave before those to earlier requests.
-            if slots[0] is not slot or not isinstance(slot, Forwarded):
-                break
-            if not slot.may_pass(data, pos + LENGTH_SIZE, end):
-                break
-            expected.popleft()
-            slots.popleft()
-            pos = end
-        return pos
+        try:
+            while size - pos >= _RESPONSE_HEAD.size and expected and slots:
+                length, correlation_id = _RESPONSE_HEAD.unpack_from(data, pos)
+                end = pos + LENGTH_SIZE + length
+                number, slot = expected[0]
+                if correlation_id != number or not pos < end <= size:
+                    break
+                # An answer may not leave before those to earlier requests.
+                if slots[0] is not slot or not isinstance(slot, Forwarded):
+                    break
+                if not slot.may_pass(data, pos + LENGTH_SIZE, end):
+                    break
+                expected.popleft()
+                slots.popleft()
+                pos = end
+        finally:
+            if pos > frames.start:
+                passed = data[frames.start : pos]
+                frames.skip_to(pos)
+                self._answers.pass_on(passed)
 
     def _begin_to_receive(self, connection: UpstreamConnection, frames: FrameReader) -> None:
         """Pass on the first bytes of a large answer to a Fetch, if it may pass."""
@@ -265,26 +310,3 @@ class UpstreamRelay:
         self._answers.pass_on(passed)
         if not self._answers.is_writable:
             connection.pause()
-
-
-def _relayed(asked: Asked, data: Frame, body: int, end: int) -> Forwarded | None:
-    """Return the place of the answer to a request, if it may pass.
-
-    Its header ends at ``body``, but for tagged fields, and its message at ``end``.
-    """
-    form: Form = asked.form
-    if form.is_flexible:
-        if data[body]:
-            return None
-        body += 1
-    found = form.request(data, body, end)
-    if found is None:
-        return None
-    try:
-        return (
-            relay_produce(asked, *found)
-            if form.key is ApiKey.PRODUCE
-            else relay_fetch(asked, *found)
-        )
-    except UnicodeDecodeError:
-        return None

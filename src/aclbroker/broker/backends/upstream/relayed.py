@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 from aclbroker.acl.authorizer import RequestContext, Session
 from aclbroker.acl.bindings import AclOperation, ResourceType
@@ -140,9 +140,9 @@ class Asked(NamedTuple):
             names.append(name)
         return names if len(names) < 2 or len(set(names)) == len(names) else None
 
-    def header(self) -> RequestHeader:
+    def header(self, correlation_id: int) -> RequestHeader:
         """Return the header of the request."""
-        _, _, correlation_id, size = REQUEST_HEAD.unpack_from(self.head)
+        _, _, _, size = REQUEST_HEAD.unpack_from(self.head)
         end = REQUEST_HEAD.size + size
         client_id = None if size < 0 else self.head[REQUEST_HEAD.size : end].decode()
         return RequestHeader(self.form.key, self.form.version, correlation_id, client_id, (), 0)
@@ -152,7 +152,8 @@ class Asked(NamedTuple):
     ) -> None:
         """Record allowed decisions, if the audit log wants them."""
         if self.rights.records:
-            key, version, correlation_id, client_id, _, _ = self.header()
+            _, _, correlation_id, _ = REQUEST_HEAD.unpack_from(self.head)
+            key, version, _, client_id, _, _ = self.header(correlation_id)
             context = RequestContext(self.session, key, version, client_id, correlation_id)
             self.rights.record(context, right, names, counts, decisions)
 
@@ -160,8 +161,9 @@ class Asked(NamedTuple):
 class Forwarded(Relayed):
     """The place of an answer; the connection upstream uses it as the future of that answer."""
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, asked: Asked, correlation_id: int) -> None:
         self.asked = asked
+        self.correlation_id = correlation_id
 
     @property
     def session(self) -> Session:
@@ -209,12 +211,33 @@ class Forwarded(Relayed):
         return {"topic_id": ZERO_UUID, name: topic.decode() if isinstance(topic, bytes) else topic}
 
 
+class AnswerForm(Protocol):
+    """The form of the answers to requests that are alike."""
+
+    def is_answer(self, data: Frame, pos: int, end: int) -> bool:
+        """Return whether an answer has nothing but the partition's code and offsets."""
+
+
 class ForwardedProduce(Forwarded):
     """The place of the answer to a Produce."""
 
-    def __init__(self, asked: Asked, topics: Sequence[ProducedTopic]) -> None:
+    decisions: Decisions | None = None
+    """The decisions by which its topics may be written."""
+
+    likeness: AnswerForm | None = None
+    """The form of requests and answers like this one, if there are such."""
+
+    def __init__(self, asked: Asked, correlation_id: int, topics: Sequence[ProducedTopic]) -> None:
         self.asked = asked
+        self.correlation_id = correlation_id
         self.topics = topics
+
+    def may_pass(self, data: Frame, pos: int, end: int) -> bool:
+        """Return whether the answer between two positions may leave as it came."""
+        likeness = self.likeness
+        if likeness is not None and likeness.is_answer(data, pos, end):
+            return True
+        return super().may_pass(data, pos, end)
 
     def _is_expected(self, *found: Any) -> bool:
         topics: list[bytes] = found[0]
@@ -232,7 +255,7 @@ class ForwardedProduce(Forwarded):
             for topic, numbers in self.topics
         ]
         message = ProduceRequest(None, 1, 0, topics)
-        return Request(APIS[ApiKey.PRODUCE], self.asked.header(), message)
+        return Request(APIS[ApiKey.PRODUCE], self.asked.header(self.correlation_id), message)
 
     def read(self, rights: RequestRights, request: Any) -> Any:
         """Return the message of the ``unread`` answer."""
@@ -249,12 +272,14 @@ class ForwardedFetch(Forwarded):
     def __init__(
         self,
         asked: Asked,
+        correlation_id: int,
         before: Decisions,
         topics: Sequence[ScannedTopic],
         session: tuple[int, int],
         kept: KeptSession | None,
     ) -> None:
         self.asked = asked
+        self.correlation_id = correlation_id
         self._before = before
         self._topics = topics
         self._session_id, self._epoch = session
@@ -300,7 +325,7 @@ class ForwardedFetch(Forwarded):
         message = FetchRequest(
             session_id=self._session_id, session_epoch=self._epoch, topics=topics
         )
-        return Request(APIS[ApiKey.FETCH], self.asked.header(), message)
+        return Request(APIS[ApiKey.FETCH], self.asked.header(self.correlation_id), message)
 
     def read(self, rights: RequestRights, request: Any) -> Any:
         """Return the message of the ``unread`` answer, and note the session that it begins."""
@@ -315,10 +340,12 @@ class ForwardedFetch(Forwarded):
 
 def relay_produce(
     asked: Asked,
+    correlation_id: int,
     transactional_id: bytes | None,
     acks: int,
     topics: Sequence[ProducedTopic],
     transactional: bool,
+    _records: int,
 ) -> ForwardedProduce | None:
     """Return the place of the answer to a Produce that may pass. Raises UnicodeDecodeError."""
     names = asked.names(topics)
@@ -337,11 +364,14 @@ def relay_produce(
     if by_id is not None:
         asked.record(WRITE_TRANSACTIONAL_ID, ids, [1], by_id)
     asked.record(WRITE_TOPIC, names, [len(numbers) for _, numbers in topics], decisions)
-    return ForwardedProduce(asked, topics)
+    slot = ForwardedProduce(asked, correlation_id, topics)
+    slot.decisions = decisions
+    return slot
 
 
 def relay_fetch(
     asked: Asked,
+    correlation_id: int,
     replica_id: int,
     session_id: int,
     epoch: int,
@@ -371,7 +401,7 @@ def relay_fetch(
         kept.update_scanned(form.version, scanned, gone)
     if topics:
         asked.record(READ_TOPIC, names, [len(partitions) for _, partitions in topics], decisions)
-    return ForwardedFetch(asked, decisions, scanned, (session_id, epoch), kept)
+    return ForwardedFetch(asked, correlation_id, decisions, scanned, (session_id, epoch), kept)
 
 
 def _are_among(topics: Collection[Topic], asked: Collection[Topic]) -> bool:

@@ -10,7 +10,7 @@ from aclbroker.protocol.messages.produce import ProduceRequest, ProduceResponse
 
 PRODUCE_REQUEST: Final = Plan(
     ProduceRequest,
-    result="(transactional_id, acks, topics, transactional)",
+    result="(transactional_id, acks, topics, transactional, records)",
     kept={
         "transactional_id": "transactional_id",
         "acks": "acks",
@@ -31,7 +31,7 @@ PRODUCE_REQUEST: Final = Plan(
 )
 """The transactional id, acks, and the topics with the numbers of their partitions.
 
-The last value says whether a batch is transactional.
+The last two say whether a batch is transactional, and where the last one begins.
 """
 
 PRODUCE_RESPONSE: Final = Plan(

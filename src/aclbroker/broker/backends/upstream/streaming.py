@@ -11,6 +11,7 @@ from collections.abc import Collection
 from typing import Any, Final
 
 from aclbroker.broker.backends.upstream.relayed import (
+    REQUEST_HEAD,
     WRITE_TOPIC,
     WRITE_TRANSACTIONAL_ID,
     Asked,
@@ -164,4 +165,6 @@ class ProduceStream(Stream):
             if self._by_id is None:
                 raise Irregular("the transactional id may not be used")
         if self.slot is None:
-            self.slot = ForwardedProduce(self._asked, [(self._topic, self._numbers)])
+            _, _, correlation_id, _ = REQUEST_HEAD.unpack_from(self._asked.head)
+            topics = [(self._topic, self._numbers)]
+            self.slot = ForwardedProduce(self._asked, correlation_id, topics)
