@@ -38,8 +38,8 @@ _Steps = Generator[None, None, None]
 class Walk:
     """Reads one message of a layout, in the pieces in which it arrives.
 
-    The function ``seen`` is called with the path of each field in ``kept`` and its value. That is
-    an integer, the bytes of a text or an id, or the number of an array's entries. For records it is
+    The function ``seen`` is called with the path of each field in ``kept`` and its value. The value
+    is an integer, the bytes of a text or an id, or the number of an array's entries. For records it is
     a pair: their ``head`` first bytes and their size. The function may raise `ProtocolError`.
 
     A tagged field that no specification declares gets bytes of zero, or with ``refuses_tags``
