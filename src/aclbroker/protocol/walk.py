@@ -39,8 +39,8 @@ class Walk:
     """Reads one message of a layout, in the pieces in which it arrives.
 
     The function ``seen`` is called with the path of each field in ``kept`` and its value. The value
-    is an integer, the bytes of a text or an id, or the number of an array's entries. For records it is
-    a pair: their ``head`` first bytes and their size. The function may raise `ProtocolError`.
+    is an integer, the bytes of a text or an id, or the number of an array's entries. For records it
+    is a pair: their ``head`` first bytes and their size. The function may raise `ProtocolError`.
 
     A tagged field that no specification declares gets bytes of zero, or with ``refuses_tags``
     raises `ProtocolError`. Those in ``hidden``, by the path of their struct, get another number and

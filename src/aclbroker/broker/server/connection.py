@@ -41,6 +41,9 @@ from aclbroker.protocol.primitives import Frame, ProtocolError
 _REQUESTS_A_TURN: Final = 64
 _BYTES_A_TURN: Final = 32_768
 
+_MOST_UNREAD_BYTES: Final = 1 << 20
+"""How many bytes that a cluster upstream has sent may wait for a client to read them."""
+
 
 class Limits(NamedTuple):
     """The limits of a client; infinite seconds are no limit.
@@ -338,7 +341,10 @@ class Connection(asyncio.Protocol):
 
     def _session_begun(self, session: Session) -> None:
         self._holdings.belong_to(session.principals[0])
-        self._relay = self._services.connected(session, self._answers) or self._relay
+        relay = self._services.connected(session, self._answers)
+        if relay is not None:
+            self._relay = relay
+            self._transport.set_write_buffer_limits(_MOST_UNREAD_BYTES)
         self._reader.frames.limit = self._limits.request_bytes
         self._registry.authenticated(self)
 

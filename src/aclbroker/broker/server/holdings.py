@@ -12,7 +12,7 @@ def _nobody(*_told: str) -> None:
 
 
 class Holdings:
-    """The bytes that a connection holds. Before it has a principal, they are on the account of strangers.
+    """The bytes that a connection holds. Strangers without a principal share an account.
 
     After `must_wait` or `reserve` has let the connection wait, ``room_again`` is called once when
     there may be room again. The function ``close`` is called with the reason, if the connection

@@ -123,6 +123,10 @@ class TlsTransport(asyncio.Transport):
         self._below.write_eof()
         asyncio.get_running_loop().call_later(_LINGER_SECONDS, self._below.abort)
 
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        """Set how many encrypted bytes may wait for the peer until writing pauses."""
+        self._below.set_write_buffer_limits(high, low)
+
     def pause_reading(self) -> None:
         """Stop reading; what is decrypted already is still passed on."""
         self._wanted_above = False

@@ -2,7 +2,6 @@
 
 Nearly all requests of a producer are such: they have one batch for the same partition. Those parts
 of request and answer that must be the same are compared as bytes, in a fifth of the time of a scan.
-What follows from them need not be found again.
 """
 
 from __future__ import annotations
