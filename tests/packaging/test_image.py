@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 from confluent_kafka.admin import AdminClient
 
 from aclbroker.testing.clients import client_config
@@ -102,3 +103,21 @@ def test_the_example_listens_where_a_container_is_reached_and_is_lost_at_its_end
     assert "\nlisteners=SASL_PLAINTEXT://:9092\n" in text
     assert "\nEXPOSE 9092\n" in RECIPE
     assert "\naclbroker.store=memory:\n" in text
+
+
+def test_only_the_gateway_of_the_composition_reaches_its_kafka():
+    composition = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+    gateway, kafka = (composition["services"][name] for name in ("gateway", "kafka"))
+    [network] = kafka["networks"]
+    assert composition["networks"][network] == {"internal": True}
+    assert network in gateway["networks"]
+    assert "ports" not in kafka
+    settings = dict(
+        line.split("=", 1)
+        for line in (ROOT / "examples" / "gateway.properties").read_text().splitlines()
+        if line.startswith(("listeners=", "aclbroker.upstream."))
+    )
+    advertised = kafka["environment"]["KAFKA_ADVERTISED_LISTENERS"]
+    assert settings["aclbroker.upstream.bootstrap.servers"] == advertised.rpartition("/")[2]
+    [published] = gateway["ports"]
+    assert settings["listeners"].rpartition(":")[2] == published.rpartition(":")[2]

@@ -34,6 +34,9 @@ _REFRESHED_S: Final = 1.0
 _REFRESHED_BY_ITSELF_S: Final = 30.0
 _SOFTWARE: Final = "aclbroker"
 
+_SETTING: Final = "aclbroker.upstream.bootstrap.servers"
+"""The setting with the addresses of the cluster, for the log."""
+
 
 class ClusterState(NamedTuple):
     """The answers of a broker upstream about its cluster, API versions and features.
@@ -213,7 +216,9 @@ class UpstreamCluster:
                 waits(str(error))
                 if self.problem != str(error):
                     self.problem = str(error)
-                    log.error("cluster upstream is out of reach", reason=self.problem)
+                    log.error(
+                        "cluster upstream is out of reach", reason=self.problem, setting=_SETTING
+                    )
                 await asyncio.sleep(delay)
                 delay = min(2 * delay, _LONGEST_RETRY_S)
             else:
