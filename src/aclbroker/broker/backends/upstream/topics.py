@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Collection, Iterable, Mapping
 from typing import Any, Final
 
+from aclbroker.broker.backends.upstream.access import UpstreamUnavailable
 from aclbroker.broker.backends.upstream.cluster import UpstreamCluster
 from aclbroker.broker.gate.need import Row
 from aclbroker.broker.gate.topic_resolver import wanted
@@ -42,6 +43,9 @@ class TopicDirectory:
         self._listed: tuple[str, ...] = ()
         self._listed_until = 0.0
         self._listing: asyncio.Task[tuple[str, ...]] | None = None
+        self._wanted: set[bytes] = set()
+        self._learned: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._learning: asyncio.Task[None] | None = None
 
     def listed(self) -> tuple[str, ...] | Awaitable[tuple[str, ...]]:
         """Return the names of all topics, or an awaitable of them.
@@ -64,7 +68,34 @@ class TopicDirectory:
         return self._listed
 
     async def learn(self, ids: Collection[bytes]) -> None:
-        """Ask for the names of topic ids; raises `UpstreamUnavailable`."""
+        """Ask for the names of topic ids; raises `UpstreamUnavailable`.
+
+        There is one request for ids at a time. The ids that clients ask for meanwhile are in the
+        next one, also those that are in the request at work: a topic may have been created since.
+        """
+        for some in _parts(ids):
+            if not self._wanted:
+                self._learned = asyncio.get_running_loop().create_future()
+            self._wanted.update(some)
+            if self._learning is None or self._learning.done():
+                self._learning = asyncio.create_task(self._learn_on())
+            await asyncio.shield(self._learned)
+
+    async def _learn_on(self) -> None:
+        """Ask for the wanted ids until there are none."""
+        while self._wanted:
+            wanted, self._wanted = self._wanted, set()
+            learned = self._learned
+            # An error without a client that still waits for it is no news.
+            learned.add_done_callback(lambda future: future.exception())
+            try:
+                await self._ask(wanted)
+            except UpstreamUnavailable as error:
+                learned.set_exception(error)
+            else:
+                learned.set_result(None)
+
+    async def _ask(self, ids: Collection[bytes]) -> None:
         for some in _parts(ids):
             request = MetadataRequest([MetadataRequestTopic(each, None) for each in some], False)
             for topic in (await self.cluster.ask(ApiKey.METADATA, request)).topics:
