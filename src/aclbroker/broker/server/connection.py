@@ -134,16 +134,7 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Take in bytes, and answer each request that is complete."""
         self._active_at = self._loop.time()
-        frames = self._reader.frames
-        frames.feed(data)
-        if self._relay is not None and self._ready():
-            try:
-                self._take(self._relay)
-            except Exception as error:  # noqa: BLE001 # one client must not take the others along
-                self._request_failed(error)
-            else:
-                if not frames.data:
-                    return
+        self._reader.frames.feed(data)
         self._work()
 
     def eof_received(self) -> bool:
@@ -255,10 +246,12 @@ class Connection(asyncio.Protocol):
 
     def _next_frame(self) -> Frame | None:
         """Return the next frame to be decoded, behind those that are forwarded as they came."""
+        frames = self._reader.frames
         if self._relay is None:
-            return self._reader.frames.next_frame()
-        self._take(self._relay)
-        return self._reader.frames.next_frame() if self._answers.is_ready else None
+            return frames.next_frame()
+        if frames.data:
+            self._take(self._relay)
+        return frames.next_frame() if frames.data and self._answers.is_ready else None
 
     def _take(self, relay: Relay) -> None:
         """Forward the first requests without decoding them, as far as that is possible."""
