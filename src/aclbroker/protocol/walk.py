@@ -35,6 +35,10 @@ _LONGEST_VARINT: Final = 5
 _Steps = Generator[None, None, None]
 
 
+def _is_plain(layout: Struct) -> bool:
+    return all(each in FORMATS for each in layout.fields)
+
+
 class Walk:
     """Reads one message of a layout, in the pieces in which it arrives.
 
@@ -169,8 +173,25 @@ class Walk:
         if letter is not None:
             yield from self._skip(max(size, 0) * struct.calcsize(">" + letter))
             return
+        if isinstance(wire_type.entry, Struct) and _is_plain(wire_type.entry):
+            size = yield from self._plain_entries(wire_type.entry, size)
         for _ in range(size):
             yield from self._value(wire_type.entry, path)
+
+    def _plain_entries(self, layout: Struct, count: int) -> Generator[None, None, int]:
+        """Skip entries of numbers without tagged fields; return how many are left."""
+        size = sum(struct.calcsize(">" + FORMATS[each]) for each in layout.fields)
+        size += layout.flexible
+        while count > 0:
+            whole = min(count, (len(self._data) - self._pos) // size)
+            end = self._pos + whole * size
+            if layout.flexible and any(self._data[self._pos + size - 1 : end : size]):
+                return count
+            self._pos = end
+            count -= whole
+            if count:
+                yield
+        return 0
 
     def _records(self, size: int, path: str) -> _Steps:
         size = max(size, 0)

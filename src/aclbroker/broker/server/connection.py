@@ -154,8 +154,6 @@ class Connection(asyncio.Protocol):
         self._active_at = self._loop.time()
         was_at_work = self._writer.is_at_work
         self._writer.resume()
-        if self._relay is not None:
-            self._relay.go_on()
         if not was_at_work:
             self._written()
 
@@ -362,6 +360,8 @@ class Connection(asyncio.Protocol):
             self._work()
 
     def _written(self) -> None:
+        if self._relay is not None:
+            self._relay.go_on()
         self._answers.flush()
         self._work()
 

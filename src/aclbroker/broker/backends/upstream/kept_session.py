@@ -128,9 +128,14 @@ class KeptSession:
         """Return whether all topics were allowed by these decisions, which are the current ones."""
         return self._checked_with is decisions and not self._refused and not self.is_too_large
 
-    def has_all(self, topics: Sequence[Topic]) -> bool:
-        """Return whether topics are in the session, and none of them is there twice."""
-        return len(topics) == len(set(topics)) and all(map(self._partitions.__contains__, topics))
+    @property
+    def count(self) -> int:
+        """The number of partitions."""
+        return self._count
+
+    def has(self, topic: Topic) -> bool:
+        """Return whether a topic is in the session."""
+        return topic in self._partitions
 
     def update_scanned(
         self,

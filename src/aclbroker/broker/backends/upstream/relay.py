@@ -33,10 +33,12 @@ from aclbroker.broker.backends.upstream.relayed import (
 from aclbroker.broker.backends.upstream.streaming import (
     FIRST,
     LARGE,
+    MOST_FIRST,
     FetchAnswerStream,
     ProduceStream,
 )
 from aclbroker.broker.gate.whole import WholeRights
+from aclbroker.protocol.compile.scanner import MOST_ENTRIES
 from aclbroker.protocol.messages import ApiKey
 from aclbroker.protocol.primitives import Frame, ProtocolError
 from aclbroker.protocol.wire import FrameReader
@@ -94,7 +96,7 @@ class UpstreamRelay:
             self._likeness = None
         start = frames.start
         self._send_whole(rights, session, connection, frames)
-        if frames.buffered >= FIRST and len(self._answers.slots) < MOST_AT_WORK:
+        if FIRST <= frames.buffered <= MOST_FIRST and len(self._answers.slots) < MOST_AT_WORK:
             self._begin_to_send(rights, session, connection, frames)
         return not frames.data or frames.start > start
 
@@ -226,11 +228,12 @@ class UpstreamRelay:
             return
         if self._receiving is not None:
             self._receive_on(self._receiving, connection, frames)
-        if not frames.data or frames.is_midway or not self._answers.is_writable:
-            return
-        self._receive_whole(connection, frames)
-        if frames.buffered >= FIRST and self._answers.is_writable:
-            self._begin_to_receive(connection, frames)
+        if not self._answers.is_writable:
+            connection.pause()
+        elif frames.data and not frames.is_midway:
+            self._receive_whole(connection, frames)
+            if FIRST <= frames.buffered <= MOST_FIRST and self._answers.is_writable:
+                self._begin_to_receive(connection, frames)
 
     def go_on(self) -> None:
         """Read answers again, because the client has read those before."""
@@ -275,6 +278,8 @@ class UpstreamRelay:
             return
         head = slot.asked.form.answer_head
         body = LENGTH_SIZE + head
+        if slot.partitions > MOST_ENTRIES:
+            return  # To read so many takes several turns.
         if not slot.is_allowed() or (head > CORRELATION_ID_SIZE and data[start + body - 1]):
             return
         stream = FetchAnswerStream(slot, size, body)

@@ -284,17 +284,27 @@ class ForwardedFetch(Forwarded):
         self._topics = topics
         self._session_id, self._epoch = session
         self._kept = kept
+        self._names: frozenset[Topic] = frozenset()
 
     def is_allowed(self) -> bool:
         """Return whether the rights are the same as when the request came."""
         return self.asked.rights.decisions(self.asked.session, READ_TOPIC) is self._before
 
+    @property
+    def partitions(self) -> int:
+        """The number of partitions that the answer may have."""
+        if self._kept is not None:
+            return self._kept.count
+        return sum(len(partitions) for _, partitions in self._topics)
+
     def is_asked(self, topic: bytes) -> bool:
         """Return whether a topic of the answer was asked for. Raises UnicodeDecodeError."""
         key = topic if self.asked.form.by_id else topic.decode()
         if self._kept is not None:
-            return self._kept.has_all([key])
-        return any(key == asked for asked, _ in self._topics)
+            return self._kept.has(key)
+        if not self._names:
+            self._names = frozenset(name for name, _ in self._topics)
+        return key in self._names
 
     def keep(self, session_id: int) -> None:
         """Keep the session that the answer begins, if it begins one."""

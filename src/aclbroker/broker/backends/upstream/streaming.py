@@ -19,8 +19,9 @@ from aclbroker.broker.backends.upstream.relayed import (
     ForwardedProduce,
 )
 from aclbroker.broker.gate.whole import Decisions
+from aclbroker.protocol.compile.scanner import MOST_ENTRIES
 from aclbroker.protocol.messages import fetch, produce
-from aclbroker.protocol.primitives import MOST_ENTRIES, Frame, ProtocolError
+from aclbroker.protocol.primitives import Frame, ProtocolError
 from aclbroker.protocol.schema import struct_of
 from aclbroker.protocol.walk import Walk
 
@@ -29,6 +30,9 @@ LARGE: Final = 65_536
 
 FIRST: Final = 4_096
 """How many bytes of a frame are awaited before the first ones pass."""
+
+MOST_FIRST: Final = 1 << 20
+"""With how many bytes a frame may still begin to pass in pieces. Each attempt copies them."""
 
 BATCH_HEAD: Final = 61
 """The bytes of a batch of format 2 without records."""
@@ -79,7 +83,11 @@ class FetchAnswerStream(Stream):
         self.slot = slot
         self._topics: set[bytes] = set()
         self._session_id = 0
-        kept = ("error_code", "session_id", "responses.topic", "responses.topic_id")
+        self._partitions = 0
+        kept = (
+            *("error_code", "session_id", "responses.topic", "responses.topic_id"),
+            "responses.partitions",
+        )
         layout = struct_of(fetch.FetchResponse, slot.asked.form.version)
         self.walk = Walk(layout, kept, self._seen, hidden=_NODE_ENDPOINTS)
 
@@ -93,6 +101,10 @@ class FetchAnswerStream(Stream):
                 raise Irregular("the answer has an error code")
         elif path == "session_id":
             self._session_id = value
+        elif path == "responses.partitions":
+            self._partitions += value
+            if self._partitions > MOST_ENTRIES:
+                raise Irregular("the answer has more partitions than were asked for")
         elif value in self._topics or not self.slot.is_asked(value):
             raise Irregular("the answer has a topic twice, or one that was not asked for")
         else:
@@ -116,7 +128,8 @@ class ProduceStream(Stream):
         self._topic = b""
         kept: Collection[str] = (
             *("transactional_id", "acks", "topic_data", "topic_data.name", "topic_data.topic_id"),
-            *("topic_data.partition_data.index", "topic_data.partition_data.records"),
+            *("topic_data.partition_data", "topic_data.partition_data.index"),
+            "topic_data.partition_data.records",
         )
         layout = struct_of(produce.ProduceRequest, asked.form.version)
         self.walk = Walk(layout, kept, self._seen, head=BATCH_HEAD, refuses_tags=True)
@@ -139,10 +152,10 @@ class ProduceStream(Stream):
                 raise Irregular("the request has several topics")
             case "name" | "topic_id":
                 self._decide(value)
+            case "partition_data" if value > MOST_ENTRIES:
+                raise Irregular("the request has so many partitions that it takes several turns")
             case "index":
                 self._numbers.append(value)
-                if len(self._numbers) > MOST_ENTRIES:
-                    raise Irregular(f"the request has more than {MOST_ENTRIES} partitions")
             case "records":
                 self._check_batch(*value)
 
