@@ -1,6 +1,5 @@
 """Gateways: before a real Kafka 4.3.0, and before a cluster in memory, which needs no JVM."""
 
-import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -33,16 +32,15 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
 
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        address = f"127.0.0.1:{free.getsockname()[1]}"
-    proxy = MeddlingProxy(address)
+    proxy = MeddlingProxy("")
     with proxy:
         # Clients and the gateway get the address of the proxy.
-        listeners = {"listeners": f"PLAINTEXT://{address}"}
+        listeners = {"listeners": "PLAINTEXT://127.0.0.1:0"}
         advertised = {"advertised.listeners": f"PLAINTEXT://{proxy.address}"}
         (tmp_path / "upstream").mkdir()
         large = {"message.max.bytes": str(64 << 20)}
         upstream = cluster_in_memory(tmp_path / "upstream", **listeners, **advertised, **large)
+        proxy.target = upstream.listeners["PLAINTEXT"]
         gateway = gateway_before(
             proxy.address,
             tmp_path,

@@ -52,7 +52,7 @@ async def test_ids_that_many_clients_ask_for_are_in_few_requests(memory: Broker,
 
 
 def test_an_id_is_known_as_soon_as_its_topic_is_there(scene: Scene):
-    """Each request asks anew, so that a client is not told for long that its topic is missing."""
+    """Each request asks anew, so a new topic is found by the next one."""
     answer = fetched(scene.alice, 13, request({b"\1" * 16: [partition(0)]}))
     assert answer.responses[0].partitions[0].error_code == UNKNOWN_TOPIC_ID
     name = "created-behind-the-gateway"
