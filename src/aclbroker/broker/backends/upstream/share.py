@@ -32,12 +32,16 @@ def forward_share_fetch(
 
     A topic whose right was revoked is forgotten upstream, so that no more of its records are
     acquired. Those that were acquired are released when their lock ends.
+
+    A session that another connection has begun is unknown, because the broker would acquire records
+    of its topics, on which this session may have no right.
     """
     sessions = backend.pipelines[rights.context.session.connection].share_sessions
     key = request.group_id, request.member_id
     session = sessions.pop(key, None)
     epoch = request.share_session_epoch
-    if session is not None and session.is_too_large and epoch > _BEGINS:
+    is_known = session is not None and not session.is_too_large
+    if not is_known and epoch not in (_BEGINS, _ENDS):
         return ShareFetchResponse(error_code=ErrorCode.SHARE_SESSION_NOT_FOUND)
     if epoch == _BEGINS:
         session = KeptSession(SHARE_FETCH, backend.directory)
