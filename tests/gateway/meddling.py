@@ -1,10 +1,12 @@
-"""A proxy before the cluster upstream, which may change what the brokers answer."""
+"""A proxy before the cluster upstream, which keeps requests and may change answers."""
 
 import struct
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from socket import SHUT_RDWR, socket
+from typing import Any
 
+from aclbroker.protocol.wire import decode_request
 from tests.support.broker import Broker
 from tests.support.proxy import Proxy
 
@@ -23,17 +25,36 @@ def framed(answer: bytes) -> bytes:
     return LENGTH.pack(len(answer)) + answer
 
 
+class Copying:
+    """Writes to a socket, and keeps a copy."""
+
+    def __init__(self, writer: socket, copy: bytearray) -> None:
+        self._writer = writer
+        self._copy = copy
+
+    def sendall(self, data: bytes) -> None:
+        """Send bytes."""
+        self._copy += data
+        self._writer.sendall(data)
+
+    def shutdown(self, how: int) -> None:
+        """End the connection."""
+        self._writer.shutdown(how)
+
+
 class MeddlingProxy(Proxy):
-    """Passes answers through ``meddle``."""
+    """Passes answers through ``meddle``, and keeps the bytes of all requests."""
 
     def __init__(self, address: str) -> None:
         self.meddle: Meddle = framed
+        self.sent: list[bytearray] = []
         super().__init__(address)
 
     def _pass(self, reader: socket, writer: socket) -> None:
         # Requests come from the gateway's side, whose address is the listener's.
         if reader.getsockname() == self._listener.getsockname():
-            super()._pass(reader, writer)
+            self.sent.append(bytearray())
+            super()._pass(reader, Copying(writer, self.sent[-1]))  # type: ignore[arg-type] # enough
             return
         with suppress(OSError), reader.makefile("rb") as answers:
             while head := answers.read(LENGTH.size):
@@ -56,6 +77,18 @@ class World:
         self.gateway = gateway
         self.proxy = proxy
 
+    def requests(self, key: int) -> list[Any]:
+        """Return the requests of a key that have reached the cluster, as they were decoded there.
+
+        Those that the gateway sends for itself are among them.
+        """
+        return [
+            request.message
+            for stream in self.proxy.sent
+            for request in map(decode_request, _frames(bytes(stream)))
+            if request.api.key == key
+        ]
+
     @contextmanager
     def meddling(self, meddle: Meddle) -> Iterator[None]:
         """Change all answers meanwhile."""
@@ -64,3 +97,13 @@ class World:
             yield
         finally:
             self.proxy.meddle = framed
+
+
+def _frames(stream: bytes) -> Iterator[bytes]:
+    """Yield the whole frames at the front of a stream, without their lengths."""
+    start = 0
+    while len(stream) - start >= LENGTH.size:
+        [size] = LENGTH.unpack_from(stream, start)
+        start += LENGTH.size + size
+        if start <= len(stream):
+            yield stream[start - size : start]

@@ -30,6 +30,24 @@ def drop_unknown_tags(message: Any) -> None:
             drop_unknown_tags(struct)
 
 
+def without_unknown_tags(message: Any) -> Any:
+    """Return a message without undeclared tagged fields, a copy if it has any.
+
+    The message itself does not change, because small requests are remembered.
+    """
+    if not has_unknown_tags(message):
+        return message
+    cls: Any = type(message)
+    inner = {name: _without(getattr(message, name)) for name in _structs(cls)}
+    return dataclasses.replace(message, unknown_tags=(), **inner)
+
+
+def _without(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [without_unknown_tags(struct) for struct in in_turns(value)]
+    return None if value is None else without_unknown_tags(value)
+
+
 def _values(value: Any) -> Any:
     if value is None:
         return ()

@@ -17,7 +17,7 @@ from aclbroker.protocol.compile import encode
 from aclbroker.protocol.header import RequestHeader, encode_request_header
 from aclbroker.protocol.messages import APIS
 from aclbroker.protocol.primitives import Frame, ProtocolError
-from aclbroker.protocol.tags import drop_unknown_tags, has_unknown_tags
+from aclbroker.protocol.tags import without_unknown_tags
 from aclbroker.protocol.wire import decode_response
 
 
@@ -76,13 +76,12 @@ def request_frame(
     """
     _check_offered(backend, rights)
     context = rights.context
-    is_original = request is rights.asked and version == context.api_version and rights.frame
-    if is_original and not has_unknown_tags(request):
+    declared = without_unknown_tags(request)
+    if declared is rights.asked and version == context.api_version and rights.frame:
         return rights.frame
-    drop_unknown_tags(request)
     api = APIS[context.api_key]
     header = RequestHeader(api.key, version, context.correlation_id, context.client_id, (), 0)
-    return encode_request_header(api, header) + encode(request, version)
+    return encode_request_header(api, header) + encode(declared, version)
 
 
 def read_answer(
