@@ -186,6 +186,7 @@ VARIANTS: dict[int, list[Callable[[Any], None]]] = {
     ApiKey.DESCRIBE_DELEGATION_TOKEN: [partial(_set, owners=None)],
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: [
         partial(_set, topics=[], cursor=None),
+        partial(_set, topics=[]),
         partial(_set, cursor=None),
     ],
     ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: [_of_all],

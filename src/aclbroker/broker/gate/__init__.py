@@ -11,4 +11,5 @@ no declaration fits.
 
 What answers show: `shown` declares it with `disclosure`; `showing` takes out the rest, helped by
 `places` and `viewer`. `harmless` lists fields that look as if they disclosed something and do not.
+The fields of requests about which the gate asks for no right are listed in `harmless_requests`.
 """

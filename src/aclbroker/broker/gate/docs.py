@@ -26,6 +26,11 @@ Where Kafka 4.3 and its documentation differ, `aclbroker.gate.profile` chooses: 
 A key that is not listed is refused, and so is a request to which no line of its key applies. Nobody
 has a right on a resource whose name is null.
 
+A field of a request needs no line if its value reaches no other resource, such as a timeout. The
+test `tests/gate/test_every_request_field.py` walks all fields of the requests that a gateway
+forwards. For each of them the gate asks for a right, the gateway changes it, or
+`gate/harmless_requests.py` lists it with a reason.
+
 A topic in which ACLs are kept is reserved ([topic-store.md](topic-store.md)). Nobody has a right on
 it, super users included, with or without an authorizer, and a right on the cluster does not let a
 request pass that names it. Such an entry is refused with 29, and others of the request pass. Where
