@@ -3,6 +3,7 @@
 import time
 import uuid
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from tests.support.gateway import gateway_before
 
 GROUP, GROUP_CONFIG = 3, 32
 LITERAL, ALLOW = 3, 3
-SHARE_SESSION_NOT_FOUND = 122
+INVALID_REQUEST, SHARE_SESSION_NOT_FOUND = 42, 122
 MEMBER = "AAAAAAAAAAAAAAAAAAAAAA"
 WITHIN_S = 30.0
 """A coordinator has loaded a group by then, and has found its first offset."""
@@ -86,22 +87,67 @@ def acquired(answer: Any) -> list[tuple[int, int]]:
     ]
 
 
-def test_records_are_not_acquired_by_a_session_of_another_connection_without_the_right(
-    gateway: Broker,
-) -> None:
+@dataclass
+class Scene:
+    """A share group that alice and bob may read, with a topic that alice alone may read."""
+
+    admin: Client
+    alice: Client
+    bob: Client
+    group: str
+    topic: str
+    epoch: int = 0
+
+    def begin(self) -> None:
+        """Let alice begin a share session, and acquire the first record."""
+        raw.write(self.admin, self.topic, batch_now(b"first"))
+        join(self.alice, self.group, self.topic)
+        answer = fetch(self.alice, self.group, 0, raw.id_of(self.admin, self.topic))
+        self.epoch, deadline = 1, time.monotonic() + WITHIN_S
+        while not acquired(answer) and time.monotonic() < deadline:
+            answer = fetch(self.alice, self.group, self.epoch)
+            self.epoch += 1
+        assert acquired(answer) == [(0, 1)]
+
+
+@pytest.fixture
+def scene(gateway: Broker) -> Scene:
     admin = raw.admin(gateway)
     topic = new_topic(admin)
     group = new_group(admin, "alice", "bob")
     assert admin.create(raw.acl("alice", raw.READ, topic)) == [0]
-    raw.write(admin, topic, batch_now(b"first"))
     alice, bob = raw.logged_in(gateway, "alice"), raw.logged_in(gateway, "bob")
-    join(alice, group, topic)
-    answer, epoch = fetch(alice, group, 0, raw.id_of(admin, topic)), 1
-    deadline = time.monotonic() + WITHIN_S
-    while not acquired(answer) and time.monotonic() < deadline:
-        answer, epoch = fetch(alice, group, epoch), epoch + 1
-    assert acquired(answer) == [(0, 1)]
-    raw.write(admin, topic, batch_now(b"second"))
-    # Bob may read the group, but not the topic.
-    assert fetch(bob, group, epoch).error_code == SHARE_SESSION_NOT_FOUND
-    assert acquired(fetch(alice, group, epoch)) == [(1, 1)]
+    return Scene(admin, alice, bob, group, topic)
+
+
+def test_a_session_of_another_connection_acquires_no_records_without_the_right(
+    scene: Scene,
+) -> None:
+    scene.begin()
+    raw.write(scene.admin, scene.topic, batch_now(b"second"))
+    assert fetch(scene.bob, scene.group, scene.epoch).error_code == SHARE_SESSION_NOT_FOUND
+    assert acquired(fetch(scene.alice, scene.group, scene.epoch)) == [(1, 1)]
+
+
+def test_a_session_that_another_client_has_begun_anew_is_unknown(scene: Scene) -> None:
+    of_bob = new_topic(scene.admin)
+    assert scene.admin.create(raw.acl("bob", raw.READ, of_bob)) == [0]
+    assert fetch(scene.bob, scene.group, 0, raw.id_of(scene.admin, of_bob)).error_code == 0
+    scene.begin()
+    raw.write(scene.admin, scene.topic, batch_now(b"second"))
+    assert fetch(scene.bob, scene.group, scene.epoch).error_code == SHARE_SESSION_NOT_FOUND
+    assert acquired(fetch(scene.alice, scene.group, scene.epoch)) == [(1, 1)]
+
+
+def test_a_request_that_begins_no_session_does_not_take_one_over(scene: Scene) -> None:
+    of_bob = new_topic(scene.admin)
+    assert scene.admin.create(raw.acl("bob", raw.READ, of_bob)) == [0]
+    scene.begin()
+    raw.write(scene.admin, scene.topic, batch_now(b"second"))
+    # A request that begins a session may not acknowledge records.
+    acknowledged = [sf.AcknowledgementBatch(0, 0, [1])]
+    topic_id = raw.id_of(scene.admin, of_bob)
+    topic = sf.FetchTopic(topic_id, [sf.FetchPartition(0, acknowledged)])
+    begins = sf.ShareFetchRequest(scene.group, MEMBER, 0, topics=[topic])
+    assert scene.bob.ask(ApiKey.SHARE_FETCH, 1, begins).error_code == INVALID_REQUEST
+    assert fetch(scene.bob, scene.group, scene.epoch).error_code == SHARE_SESSION_NOT_FOUND

@@ -16,6 +16,7 @@ from aclbroker.broker.backends.backend import (
 )
 from aclbroker.broker.backends.upstream.cluster import UpstreamCluster
 from aclbroker.broker.backends.upstream.pipeline import Pipeline
+from aclbroker.broker.backends.upstream.share_members import ShareMembers
 from aclbroker.broker.backends.upstream.subscriptions import Subscriptions
 from aclbroker.broker.backends.upstream.topics import TopicDirectory, UpstreamTopics
 from aclbroker.broker.client.settings import Address
@@ -43,6 +44,9 @@ class UpstreamBackend:
     first_ports: Mapping[str, int]
     node_id: int | None = None
     subscriptions: Subscriptions
+    share_members: ShareMembers = field(default_factory=ShareMembers)
+    """The members of share groups; the backends of all brokers have them together."""
+
     relay: Callable[[UpstreamBackend, Pipeline, Answers], Relay]
     pipelines: dict[object, Pipeline] = field(default_factory=dict)
     """The pipeline of each client, by the connection of its session."""

@@ -13,6 +13,7 @@ from aclbroker.broker.backends.upstream.kept_session import (
     KeptSession,
     keep_session,
 )
+from aclbroker.broker.backends.upstream.share_members import Beginning
 from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.messages.share_acknowledge import ShareAcknowledgeRequest
@@ -34,23 +35,27 @@ def forward_share_fetch(
     acquired. Those that were acquired are released when their lock ends.
 
     A session that another connection has begun is unknown, because the broker would acquire records
-    of its topics, on which this session may have no right.
+    of its topics, on which this client may have no right. So is one that another client has begun
+    anew meanwhile.
     """
     sessions = backend.pipelines[rights.context.session.connection].share_sessions
     key = request.group_id, request.member_id
     session = sessions.pop(key, None)
     epoch = request.share_session_epoch
+    is_own = backend.share_members.has_begun(key, rights)
     is_known = session is not None and not session.is_too_large
-    if not is_known and epoch not in (_BEGINS, _ENDS):
+    if not (is_known and is_own) and epoch not in (_BEGINS, _ENDS):
         return ShareFetchResponse(error_code=ErrorCode.SHARE_SESSION_NOT_FOUND)
+    beginning = None
     if epoch == _BEGINS:
+        beginning = backend.share_members.begin(key, rights)
         session = KeptSession(SHARE_FETCH, backend.directory)
         session.begin(rights.asked, request, rights.checked_with)
     elif session is not None and epoch != _ENDS:
         request = session.continued(rights, request)
     if session is not None and epoch != _ENDS:
         keep_session(sessions, key, session)
-    read = partial(_read, backend, rights, request, session)
+    read = partial(_read, backend, rights, request, session, beginning)
     sent = send(backend, rights, request, rights.context.api_version)
     return later(backend, rights, sent, read)
 
@@ -70,6 +75,7 @@ def _read(
     rights: RequestRights,
     request: ShareFetchRequest,
     session: KeptSession | None,
+    beginning: Beginning | None,
     frame: Frame,
 ) -> Any:
     """Return the answer to a ShareFetch, with the refusals of topics of its session."""
@@ -78,6 +84,8 @@ def _read(
     )
     if response.error_code:
         return response
+    if beginning is not None:
+        beginning.is_confirmed = True
     if not rights.allowed("member", (request.group_id,)):
         # The right to read the group was revoked while the broker waited for records.
         code = ErrorCode.GROUP_AUTHORIZATION_FAILED
