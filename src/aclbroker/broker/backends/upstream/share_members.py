@@ -1,8 +1,8 @@
 """The clients that have begun the share sessions of members (KIP-932).
 
 A broker keeps one session for each member of a share group, without regard to connections or
-principals. A client could begin a session in another member's name, wait until that member begins
-it again, and continue it: the broker would acquire records on which the client has no right.
+principals. A client could begin a session in another member's name, and continue it when that
+member has begun it again. The broker would then acquire records on which the client has no right.
 """
 
 from __future__ import annotations
