@@ -18,12 +18,14 @@ from aclbroker.protocol.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
+from aclbroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from aclbroker.protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from tests.memory_cluster import raw
 from tests.memory_cluster.test_fetching import batch_now, new_topic
 from tests.support.broker import Broker
 from tests.support.client import Client
 from tests.support.gateway import gateway_before
+from tests.support.process import wait_for
 
 GROUP, GROUP_CONFIG = 3, 32
 LITERAL, ALLOW = 3, 3
@@ -55,6 +57,19 @@ def new_group(admin: Client, *users: str) -> str:
     answer = admin.ask(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, change)
     assert [each.error_code for each in answer.responses] == [0]
     return group
+
+
+def led_topic(admin: Client) -> str:
+    """Create a topic, and wait until it has a leader."""
+    topic = new_topic(admin)
+    asked = MetadataRequest([MetadataRequestTopic(name=topic)], False)
+
+    def is_led() -> bool | None:
+        [found] = admin.ask(ApiKey.METADATA, 12, asked).topics
+        return True if not found.error_code and not found.partitions[0].error_code else None
+
+    wait_for("a leader", is_led, WITHIN_S)
+    return topic
 
 
 def join(client: Client, group: str, topic: str) -> None:
@@ -122,7 +137,7 @@ class Scene:
 @pytest.fixture
 def scene(gateway: Broker) -> Scene:
     admin = raw.admin(gateway)
-    topic = new_topic(admin)
+    topic = led_topic(admin)
     group = new_group(admin, "alice", "bob")
     assert admin.create(raw.acl("alice", raw.READ, topic)) == [0]
     alice, bob = raw.logged_in(gateway, "alice"), raw.logged_in(gateway, "bob")
@@ -138,7 +153,7 @@ def test_a_session_of_another_connection_acquires_no_records_without_the_right(
 
 
 def test_a_session_that_another_client_has_begun_anew_is_unknown(scene: Scene) -> None:
-    of_bob = new_topic(scene.admin)
+    of_bob = led_topic(scene.admin)
     assert scene.admin.create(raw.acl("bob", raw.READ, of_bob)) == [0]
     assert fetch(scene.bob, scene.group, 0, raw.id_of(scene.admin, of_bob)).error_code == 0
     scene.begin()
@@ -147,7 +162,7 @@ def test_a_session_that_another_client_has_begun_anew_is_unknown(scene: Scene) -
 
 
 def test_a_request_that_begins_no_session_does_not_take_one_over(scene: Scene) -> None:
-    of_bob = new_topic(scene.admin)
+    of_bob = led_topic(scene.admin)
     assert scene.admin.create(raw.acl("bob", raw.READ, of_bob)) == [0]
     scene.begin()
     # A request that begins a session may not acknowledge records.
