@@ -26,7 +26,9 @@ from tests.support.signals import handle_ignored_signals
 # This must come before a test starts a program, because a program inherits ignored signals.
 handle_ignored_signals()
 
-pytest.register_assert_rewrite("tests.clients.story", "tests.memory_cluster.java_programs")
+pytest.register_assert_rewrite(
+    "tests.clients.story", "tests.gateway.principals", "tests.memory_cluster.java_programs"
+)
 
 StartBroker = Callable[..., Broker]
 

@@ -16,6 +16,7 @@ from tests.memory_cluster import raw
 from tests.memory_cluster.commands import client_properties
 from tests.memory_cluster.java_programs import Program, running
 from tests.support.broker import Broker
+from tests.support.kafka import Kafka
 from tests.support.packages import streams_example_jars
 
 INPUT, OUTPUT = "streams-plaintext-input", "streams-wordcount-output"
@@ -47,24 +48,31 @@ def gateway(before_kafka: Broker) -> Broker:
     return before_kafka
 
 
-def word_count(gateway: Broker, directory: Path, application: str, protocol: str) -> Program:
-    login = client_properties(directory, "alice").read_text()
+def word_count(
+    server: Broker | Kafka, login: str, directory: Path, application: str, protocol: str
+) -> Program:
+    """Return the application; its login is given as lines of a properties file."""
     path = directory / "streams.properties"
     path.write_text(
-        f"{login}bootstrap.servers={gateway.listeners['SASL_PLAINTEXT']}\n"
+        f"{login}bootstrap.servers={server.listeners['SASL_PLAINTEXT']}\n"
         f"application.id={application}\nprocessing.guarantee=exactly_once_v2\n"
         f"commit.interval.ms=100\nstate.dir={directory / 'state'}\ngroup.protocol={protocol}\n"
     )
     return Program(directory / "program", MAIN, streams_example_jars(), path)
 
 
+def alice(directory: Path) -> str:
+    """Return the login of alice."""
+    return client_properties(directory, "alice").read_text()
+
+
 class Counts:
     """The counts of each word that were committed since now."""
 
-    def __init__(self, gateway: Broker) -> None:
+    def __init__(self, server: Broker | Kafka) -> None:
         self.of: dict[str, int] = {}
         settings: dict[str, Any] = {
-            "bootstrap.servers": gateway.listeners["PLAINTEXT"],
+            "bootstrap.servers": server.listeners["PLAINTEXT"],
             "group.id": "none",
             "isolation.level": "read_committed",
         }
@@ -94,7 +102,7 @@ def test_words_are_counted_with_no_more_rights_than_needed(
     allow(gateway, TOPIC, f"{application}-", PREFIXED, raw.READ, raw.WRITE, raw.DELETE)
     allow(gateway, TOPIC, f"{application}-", PREFIXED, raw.CREATE)
     counts = Counts(gateway)
-    with running(word_count(gateway, tmp_path, application, protocol)) as program:
+    with running(word_count(gateway, alice(tmp_path), tmp_path, application, protocol)) as program:
         producer = Producer({"bootstrap.servers": gateway.listeners["PLAINTEXT"]})
         for line in LINES:
             producer.produce(INPUT, line.encode())
@@ -114,7 +122,7 @@ def test_without_create_the_internal_topics_are_not_made(
     allow(gateway, GROUP, application, LITERAL, raw.READ)
     allow(gateway, TXN_ID, f"{application}-", PREFIXED, raw.WRITE)
     allow(gateway, TOPIC, f"{application}-", PREFIXED, raw.READ, raw.WRITE, raw.DELETE)
-    with running(word_count(gateway, tmp_path, application, protocol)) as program:
+    with running(word_count(gateway, alice(tmp_path), tmp_path, application, protocol)) as program:
         program.until(lambda: "TopicAuthorizationException" in program.log_text() or None)
     topics = raw.admin(gateway).ask(ApiKey.METADATA, 12, MetadataRequest(None)).topics
     assert not [topic.name for topic in topics if topic.name.startswith(application)]

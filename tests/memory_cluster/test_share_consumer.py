@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
 from confluent_kafka import Producer
@@ -33,18 +34,24 @@ def written(broker: AclBroker, *values: str) -> None:
     assert producer.flush(20) == 0
 
 
-def shared(broker: AclBroker, directory: Path, count: int) -> list[str]:
-    """What the consumer tells until it is done with so many records."""
-    properties = properties_file(directory / "java.properties", java_config(broker, USER))
+def sharer(properties: Path, topic: str, group: str, count: int) -> CompletedProcess[str]:
+    """Run a share consumer until it is done with so many records."""
     jars = kafka_clients_jars("4.3.0")
     classes = compiled_java("share-consumer", jars, "Sharer.java", root=JAVA)
-    done = subprocess.run(
-        [*java_command("Sharer", jars, classes), properties, TOPIC, GROUP, str(count)],
+    return subprocess.run(
+        [*java_command("Sharer", jars, classes), properties, topic, group, str(count)],
         capture_output=True,
         text=True,
         timeout=WITHIN,
-        check=True,
+        check=False,
     )
+
+
+def shared(broker: AclBroker, directory: Path, count: int) -> list[str]:
+    """What the consumer tells until it is done with so many records."""
+    properties = properties_file(directory / "java.properties", java_config(broker, USER))
+    done = sharer(properties, TOPIC, GROUP, count)
+    assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 
 

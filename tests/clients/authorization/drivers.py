@@ -15,10 +15,13 @@ own. The verbs and their resources:
     subscribe-by-heartbeat TOPIC GROUP      the protocol of KIP-848
     share TOPIC GROUP                       a share group (KIP-932)
     stream, stream-by-heartbeat TOPIC APPLICATION-ID
+    write-all TOPIC                         idempotently; Java's alone, as those below
+    read-all, read-all-by-heartbeat TOPIC GROUP
+    transact TRANSACTIONAL-ID TOPIC GROUP   records and an offset, aborted and committed
     create-topic, describe-group, ... NAME  what an admin client asks for
 
 To produce, to commit and to administer is done when the broker says so, to consume when a fetch was
-answered, to stream when the application runs.
+answered, to stream when the application runs. The last four have the records as their outcome.
 """
 
 import sys
@@ -99,9 +102,9 @@ class AttemptDriver(LineProcess):
     def __init__(self, client: Client, log: Path) -> None:
         super().__init__(client.command(), log)
 
-    def attempt(self, address: str, attempt: str, patience: float) -> Outcome:
+    def attempt(self, address: str, attempt: str, patience: float, password: str = "") -> Outcome:
         """Let `USER VERB RESOURCE ...` be attempted at the SASL_PLAINTEXT listener `address`."""
         user, verb, *resources = attempt.split()
-        words = [verb, str(patience), address, user, PASSWORDS[user], *resources]
+        words = [verb, str(patience), address, user, password or PASSWORDS[user], *resources]
         answer = self.ask(" ".join(words))
         return Outcome(answer["outcome"], answer["seconds"])

@@ -26,6 +26,7 @@ public final class Attempts {
         ATTEMPTS.putAll(Producing.ATTEMPTS);
         ATTEMPTS.putAll(Consuming.ATTEMPTS);
         ATTEMPTS.putAll(Streaming.ATTEMPTS);
+        ATTEMPTS.putAll(Exchanging.ATTEMPTS);
         ATTEMPTS.putAll(Administering.ATTEMPTS);
     }
 
