@@ -6,12 +6,12 @@ dot. So a program runs once for each principal, and the runs do not meet.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from aclbroker.protocol.messages import ApiKey
@@ -84,7 +84,7 @@ _MANAGING: Final = (
     raw.ALTER_CONFIGS,
 )
 
-RIGHTS: Final = (
+_RIGHTS: Final = (
     Right(TOPIC, OWN, _PREFIXED, (raw.READ,), (NO_READ,)),
     Right(TOPIC, OWN, _PREFIXED, (raw.WRITE,), (NO_WRITE,)),
     Right(TOPIC, OWN, _PREFIXED, _MANAGING, ()),
@@ -93,10 +93,13 @@ RIGHTS: Final = (
 )
 """The rights to the resources of a principal's own names."""
 
+OWN_ACLS: Final = tuple(acl for right in _RIGHTS for acl in right.acls())
+"""The ACLs of all principals on the resources of their own names."""
 
-def on_topic(name: str, operation: int, refused: str) -> Right:
-    """Return the right to a topic whose name a program chooses."""
-    return Right(TOPIC, name, _LITERAL, (operation,), (refused,))
+
+def acls_on_topic(name: str, operation: int, refused: str) -> Iterable[AclCreation]:
+    """Return the ACLs on a topic whose name a program chooses; one principal more is refused."""
+    return Right(TOPIC, name, _LITERAL, (operation,), (refused,)).acls()
 
 
 class Side:
@@ -131,9 +134,8 @@ class Side:
             **{name.replace("_", "."): value for name, value in more.items()},
         }
 
-    def allow(self, rights: Iterable[Right]) -> None:
-        """Create the ACLs of rights, and wait until the server uses them."""
-        acls = [acl for right in rights for acl in right.acls()]
+    def allow(self, *acls: AclCreation) -> None:
+        """Create ACLs, and wait until the server uses them."""
         with Client(self.address) as admin:
             assert admin.login("admin", PASSWORDS["admin"]).error_code == 0
             before = self._count(admin)
@@ -163,6 +165,13 @@ class Side:
             return all(led) or None
 
         wait_for("leaders", are_led, WITHIN)
+
+    def wait_for_coordinators(self) -> None:
+        """Wait until the coordinators of groups and of transactions answer."""
+        group = Consumer(self.librdkafka("admin", group_id="first"))
+        group.committed([TopicPartition("first", 0)], WITHIN)
+        group.close()
+        Producer(self.librdkafka("admin", transactional_id="first")).init_transactions(WITHIN)
 
     def write(self, topic: str, values: Iterable[str], partitions: int = 1) -> None:
         """Write records as the super user, each to the next partition."""
@@ -196,5 +205,19 @@ class Sides(NamedTuple):
 
         with ThreadPoolExecutor(len(self)) as threads:
             through_gateway, of_kafka = threads.map(run, self)
-        assert through_gateway == of_kafka
+        assert list(differences(through_gateway, of_kafka)) == []
         return of_kafka
+
+
+def differences(through_gateway: Mapping[str, Any], of_kafka: Mapping[str, Any]) -> Iterator[str]:
+    """Yield each difference between the outcomes on both sides, by principal and command."""
+    for name, expected in of_kafka.items():
+        outcome = through_gateway[name]
+        if (
+            isinstance(outcome, dict)
+            and isinstance(expected, dict)
+            and set(outcome) == set(expected)
+        ):
+            yield from (f"{name}: {line}" for line in differences(outcome, expected))
+        elif outcome != expected:
+            yield f"{name}: {outcome!r} through the gateway, {expected!r} with Kafka"

@@ -111,6 +111,7 @@ RIGHTS: Final = frozenset(
 """What kgo's tests may do, with all names, since those that they choose are random."""
 
 _TLS_USER: Final = "User:CN=kgo"
+ANONYMOUS: Final = "User:ANONYMOUS"
 _RESULT: Final = re.compile(r"^--- (\w+): (\w+)", re.MULTILINE)
 
 
@@ -141,13 +142,18 @@ def _settings(directory: Path, authority: Authority) -> dict[str, str]:
     }
 
 
-def _let_in(broker: Broker) -> None:
-    """Allow kgo's users what their tests need, and let alice log in by SCRAM."""
-    allowed = [
+def acls_of(*users: str) -> list[AclCreation]:
+    """Return the ACLs that allow users all that kgo's tests need."""
+    return [
         AclCreation(_TYPES[kind], "*", 3, user, "*", _OPERATIONS[operation], 3)
-        for user in (_TLS_USER, "User:ANONYMOUS")
+        for user in users
         for kind, operation in RIGHTS
     ]
+
+
+def _let_in(broker: Broker) -> None:
+    """Allow kgo's users all that their tests need, and create the SCRAM login of alice."""
+    allowed = acls_of(_TLS_USER, ANONYMOUS)
     assert not any(raw.logged_in(broker, "admin").create(*allowed))
     admin = AdminClient(
         {
@@ -182,10 +188,10 @@ def _environment(broker: Broker, directory: Path, authority: Authority) -> dict[
     }
 
 
-def _printed(
+def output_of_tests(
     directory: Path, environment: dict[str, str], tests: Sequence[str], records: int
 ) -> str:
-    """Run tests of kgo at the same time; returns all that they print.
+    """Run tests of kgo at the same time; return all that they print.
 
     So many records go through each chain of groups, where kgo's own default is 500,000.
     """
@@ -226,8 +232,8 @@ def run(tmp_path_factory: pytest.TempPathFactory, every_case: bool) -> Run:
         records = 20_000 if every_case else 2_000
         tests = [test for test in TESTS if every_case or test not in LONG]
         printed = (
-            _printed(directory, by_tls, tests, records),
-            _printed(directory, with_chaos, WITH_CHAOS, records) if every_case else "",
+            output_of_tests(directory, by_tls, tests, records),
+            output_of_tests(directory, with_chaos, WITH_CHAOS, records) if every_case else "",
         )
     finally:
         broker.terminate()
@@ -235,18 +241,19 @@ def run(tmp_path_factory: pytest.TempPathFactory, every_case: bool) -> Run:
     return Run(tests, *printed, [each for each in told if each["principal"] != "User:admin"])
 
 
-def _passes(test: str, output: str) -> bool:
+def passes(test: str, output: str) -> bool:
+    """Return whether a test of kgo passes by its output."""
     results = {name: result for result, name in _RESULT.findall(output)}
     return results.get(test) == "PASS"
 
 
-def test_each_test_of_kgo_passes(run: Run):
-    assert [test for test in run.tests if not _passes(test, run.by_tls)] == [], run.by_tls
+def test_each_test_of_kgopasses(run: Run):
+    assert [test for test in run.tests if not passes(test, run.by_tls)] == [], run.by_tls
 
 
 @pytest.mark.thorough
 def test_each_test_of_kgo_passes_while_its_connections_break(run: Run):
-    assert [test for test in WITH_CHAOS if not _passes(test, run.with_chaos)] == [], run.with_chaos
+    assert [test for test in WITH_CHAOS if not passes(test, run.with_chaos)] == [], run.with_chaos
 
 
 def test_kgo_was_denied_nothing_and_used_all_of_its_rights(run: Run):

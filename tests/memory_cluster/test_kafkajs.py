@@ -4,6 +4,7 @@ import json
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any, Final
 
 import pytest
@@ -23,12 +24,16 @@ def broker() -> Iterator[AclBroker]:
         yield running
 
 
+def run_story(story: str, *login: str, prefix: str = "") -> CompletedProcess[str]:
+    """Run a story of stories.js, whose login is an address, a user and a password."""
+    command = [require("node"), str(STORIES), str(node_modules()), story, *login, prefix]
+    return subprocess.run(command, capture_output=True, text=True, timeout=WITHIN, check=False)
+
+
 def told(broker: AclBroker, story: str, given: list[Right]) -> Any:
     """Return what a story of stories.js saw, as a user who needs just these rights."""
     grant(broker, "app", given)
-    who = [broker.bootstrap_servers, "app", broker.password("app")]
-    command = [require("node"), str(STORIES), str(node_modules()), story, *who]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=WITHIN, check=False)
+    done = run_story(story, broker.bootstrap_servers, "app", broker.password("app"))
     assert done.returncode == 0, f"{done.stderr}\n{broker.denials()}"
     was_enough(broker, given)
     return json.loads(done.stdout)

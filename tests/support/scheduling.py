@@ -36,6 +36,7 @@ FIRST = (
     "spark",
     "tests/zookeeper",
     "tests/clients",
+    "tests/gateway/test_programs.py",
     "tests/pipeline/replay/test_oracles.py",
     "tests/packaging/test_wheel.py",
     "tests/kafka_store/test_brokers.py",

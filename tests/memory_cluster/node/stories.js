@@ -1,10 +1,10 @@
-// Stories of kafkajs with a cluster: `node stories.js MODULES STORY BROKERS USER PASSWORD` prints
-// what the story saw as one line of JSON. Node resolves `require` from this file's directory, so
+// Stories of kafkajs with a cluster: `node stories.js MODULES STORY BROKERS USER PASSWORD [PREFIX]`
+// prints what the story saw as one line of JSON. PREFIX begins the names of topics, groups and ids. Node resolves `require` from this file's directory, so
 // kafkajs comes from the directory given as the first argument.
 'use strict'
 
 const { createRequire } = require('node:module')
-const [modules, story, brokers, username, password] = process.argv.slice(2)
+const [modules, story, brokers, username, password, prefix = ''] = process.argv.slice(2)
 const { ConfigResourceTypes, Kafka, logLevel } = createRequire(`${modules}/`)('kafkajs')
 
 const kafka = new Kafka({
@@ -14,8 +14,10 @@ const kafka = new Kafka({
   logLevel: logLevel.NOTHING,
   retry: { initialRetryTime: 50, retries: 8 },
 })
-const topic = 'orders'
-const groupId = 'group'
+const topic = `${prefix}orders`
+const sums = `${prefix}sums`
+const groupId = `${prefix}group`
+const transactionalId = `${prefix}writer`
 const exactlyOnce = { idempotent: true, maxInFlightRequests: 1 }
 
 const numbered = (first, count) =>
@@ -149,9 +151,9 @@ async function groups() {
 async function transactions() {
   const read = []
   const written = []
-  const reader = await member(written, { group: 'readers', from: 'sums' })
+  const reader = await member(written, { group: `${prefix}readers`, from: sums })
   const { consumer } = await member(read)
-  const producer = kafka.producer({ ...exactlyOnce, transactionalId: 'writer' })
+  const producer = kafka.producer({ ...exactlyOnce, transactionalId })
   await producer.connect()
   const messages = numbered(0, 10).map(each => ({ ...each, partition: 1 }))
   await producer.send({ topic, messages })
@@ -160,7 +162,7 @@ async function transactions() {
 
   const attempt = async (value, offset) => {
     const transaction = await producer.transaction()
-    await transaction.send({ topic: 'sums', messages: [{ value }] })
+    await transaction.send({ topic: sums, messages: [{ value }] })
     const partitions = [{ partition: 1, offset }]
     await transaction.sendOffsets({ consumerGroupId: groupId, topics: [{ topic, partitions }] })
     return transaction
@@ -174,9 +176,9 @@ async function transactions() {
 
   // Another producer of the same id fences the first, and ends what that has begun.
   const forgotten = await attempt('forgotten', '13')
-  await using(kafka.producer({ ...exactlyOnce, transactionalId: 'writer' }), async other => {
+  await using(kafka.producer({ ...exactlyOnce, transactionalId }), async other => {
     const transaction = await other.transaction()
-    await transaction.send({ topic: 'sums', messages: [{ value: 'last' }] })
+    await transaction.send({ topic: sums, messages: [{ value: 'last' }] })
     seen.fenced = await forgotten.commit().catch(error => error.type)
     await transaction.commit()
   })
