@@ -205,7 +205,8 @@ class Sides(NamedTuple):
 
         with ThreadPoolExecutor(len(self)) as threads:
             through_gateway, of_kafka = threads.map(run, self)
-        assert list(differences(through_gateway, of_kafka)) == []
+        different = "\n".join(differences(through_gateway, of_kafka))
+        assert not different, different
         return of_kafka
 
 

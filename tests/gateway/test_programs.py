@@ -334,43 +334,44 @@ def test_kafkajs(sides: Sides, story: str):
 
 
 COMMANDS: Final = (
-    "topics --create --topic {user}.new --partitions 2",
+    "topics --create --topic {user}.tools-new --partitions 2",
     "topics --create --topic {user}.tools",
     "topics --list",
     "topics --describe --topic {user}.tools",
-    "topics --alter --topic {user}.new --partitions 3",
+    "topics --alter --topic {user}.tools-new --partitions 3",
     "configs --describe --entity-type topics --entity-name {user}.tools",
-    "configs --alter --entity-type topics --entity-name {user}.new --add-config retention.ms=60000",
-    "configs --alter --entity-type groups --entity-name {user}.sharing"
+    "configs --alter --entity-type topics --entity-name {user}.tools-new"
+    " --add-config retention.ms=60000",
+    "configs --alter --entity-type groups --entity-name {user}.tools-sharing"
     " --add-config share.auto.offset.reset=earliest",
     "configs --describe --all --entity-type brokers --entity-name 1",
-    "console-producer --topic {user}.new",
-    "verifiable-consumer --topic {user}.tools --group-id {user}.verified --max-messages 4"
+    "console-producer --topic {user}.tools-new",
+    "verifiable-consumer --topic {user}.tools --group-id {user}.tools-verified --max-messages 4"
     " --reset-policy earliest",
     "console-consumer --topic {user}.tools --partition 0 --offset earliest --max-messages 2"
     " --timeout-ms 8000",
-    "console-consumer --topic {user}.tools --group {user}.classic --from-beginning"
+    "console-consumer --topic {user}.tools --group {user}.tools-classic --from-beginning"
     " --max-messages 4 --timeout-ms 20000 --command-property group.protocol=classic",
-    "console-consumer --topic {user}.tools --group {user}.consumer --from-beginning"
+    "console-consumer --topic {user}.tools --group {user}.tools-consumer --from-beginning"
     " --max-messages 4 --timeout-ms 20000 --command-property group.protocol=consumer",
-    "console-share-consumer --topic {user}.tools --group {user}.sharing --max-messages 4"
+    "console-share-consumer --topic {user}.tools --group {user}.tools-sharing --max-messages 4"
     " --timeout-ms 8000",
     "get-offsets --topic {user}.tools",
     "consumer-groups --list",
-    "consumer-groups --describe --group {user}.classic",
-    "consumer-groups --describe --state --group {user}.consumer",
-    "consumer-groups --reset-offsets --group {user}.classic --topic {user}.tools --to-earliest"
-    " --execute",
-    "consumer-groups --delete-offsets --group {user}.classic --topic {user}.tools",
-    "consumer-groups --delete --group {user}.consumer",
+    "consumer-groups --describe --group {user}.tools-classic",
+    "consumer-groups --describe --state --group {user}.tools-consumer",
+    "consumer-groups --reset-offsets --group {user}.tools-classic --topic {user}.tools"
+    " --to-earliest --execute",
+    "consumer-groups --delete-offsets --group {user}.tools-classic --topic {user}.tools",
+    "consumer-groups --delete --group {user}.tools-consumer",
     "share-groups --list",
-    "share-groups --describe --group {user}.sharing",
+    "share-groups --describe --group {user}.tools-sharing",
     "transactions describe-producers --topic {user}.tools --partition 0",
-    "transactions describe --transactional-id {user}.missing",
+    "transactions describe --transactional-id {user}.tools-missing",
     "log-dirs --describe --topic-list {user}.tools",
     "leader-election --election-type preferred --topic {user}.tools --partition 0",
     "reassign-partitions --list",
-    "topics --delete --topic {user}.new",
+    "topics --delete --topic {user}.tools-new",
 )
 """Commands of Kafka's own tools, in an order in which each finds the results of those before."""
 
@@ -400,8 +401,14 @@ def ended(commands: Commands, user: str, command: str, *login: str) -> Ended:
     if user == NOTHING and refused:
         # A command that asks for a topic and a group may see either answer first.
         refused = [EITHER_REFUSED]
+    if tool == "console-producer" and refused:
+        # It fails if the refusal comes before the record, and otherwise only logs it.
+        status = 0
     varying = r"TopicId: \S+|127\.0\.0\.1:\d+|\d{13}"
     lines = re.sub(varying, "...", out).splitlines()
+    if command.endswith("--list"):
+        # Whether a refused program of another test left a group behind is a matter of time.
+        lines = [line for line in lines if "tools" in line]
     kept = (line for line in lines if not re.search("(?i)authoriz|exception|^$", line.strip()))
     return Ended(status, refused, sorted(kept))
 
