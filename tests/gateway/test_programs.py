@@ -444,7 +444,7 @@ def test_kafkas_own_tools(sides: Sides, commands_of: dict[Side, Commands]):
     groups_and_shares = [command for command in COMMANDS if " --group {user}" in command]
     assert set(groups_and_shares) < set(refused[NO_GROUP])
     for command in groups_and_shares:
-        if "-consumer" in command:
+        if command.startswith("console-"):
             assert seen[FULL][command].lines == ["a", "b", "c", "d"]
             assert seen[NO_READ][command].refused == [TOPIC_REFUSED]
 
