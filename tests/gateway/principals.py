@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from aclbroker.protocol.messages import ApiKey
@@ -169,7 +169,15 @@ class Side:
     def wait_for_coordinators(self) -> None:
         """Wait until the coordinators of groups and of transactions answer."""
         group = Consumer(self.librdkafka("admin", group_id="first"))
-        group.committed([TopicPartition("first", 0)], WITHIN)
+
+        def answers() -> bool | None:
+            try:
+                return bool(group.committed([TopicPartition("first", 0)], WITHIN))
+            except KafkaException:
+                # A new coordinator reads its log before it answers.
+                return None
+
+        wait_for("the coordinator of groups", answers, WITHIN)
         group.close()
         Producer(self.librdkafka("admin", transactional_id="first")).init_transactions(WITHIN)
 
