@@ -45,6 +45,7 @@ from tests.memory_cluster.test_franz_go import ANONYMOUS, acls_of, output_of_tes
 from tests.memory_cluster.test_franz_go import WITHIN as WITHIN_OF_FRANZ_GO
 from tests.memory_cluster.test_kafkajs import run_story
 from tests.memory_cluster.test_share_consumer import sharer
+from tests.support.broker import Broker
 from tests.support.gateway import gateway_before
 from tests.support.kafka import running_kafka
 
@@ -83,11 +84,17 @@ def sides(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sides]:
         upstream = started.enter_context(running_kafka(places[0], SETTINGS | NO_AUTHORIZER))
         kafka = started.enter_context(running_kafka(places[1], SETTINGS))
         gateway = gateway_before(upstream.listeners["PLAINTEXT"], places[2], **LOGINS, **ONLY_ADMIN)
+        started.callback(assert_no_errors, gateway)
         started.callback(gateway.terminate)
         sides = Sides(Side(gateway, directory / "gateway"), Side(kafka, directory / "kafka"))
         sides.prepare(lambda side: side.allow(*OWN_ACLS, *acls_of(ANONYMOUS)))
         sides.prepare(Side.wait_for_coordinators)
         yield sides
+
+
+def assert_no_errors(gateway: Broker) -> None:
+    """Assert that the gateway logged no error."""
+    assert [event for event in gateway.events() if event["level"] == "error"] == []
 
 
 @pytest.fixture(scope="module")
