@@ -247,7 +247,7 @@ def passes(test: str, output: str) -> bool:
     return results.get(test) == "PASS"
 
 
-def test_each_test_of_kgopasses(run: Run):
+def test_each_test_of_kgo_passes(run: Run):
     assert [test for test in run.tests if not passes(test, run.by_tls)] == [], run.by_tls
 
 
