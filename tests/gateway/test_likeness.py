@@ -111,6 +111,15 @@ def test_a_request_that_is_alike_has_the_same_topic_and_one_batch():
 
 
 @pytest.mark.parametrize("version", range(3, 14))
+def test_a_produce_to_a_reserved_topic_is_not_relayed(version: int):
+    reserved = WholeRights(None, Audit(load(), "cluster", configure()), {NAME})
+    frame = request(version, BATCHES[0])
+    route = Route(BACKEND, cast(Any, None))
+    asked = Asked(route, reserved, SESSION, form(version), frame[: REQUEST_HEAD.size + 4])
+    assert relay_produce(asked, 1, *scanned(version, frame)) is None
+
+
+@pytest.mark.parametrize("version", range(3, 14))
 def test_a_plain_answer_is_alike(version: int):
     alike = likeness(version)
     answer = p.ProduceResponse(

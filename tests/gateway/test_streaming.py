@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -21,7 +22,9 @@ from tests.memory.records import batch
 from tests.memory_cluster import raw
 from tests.memory_cluster.raw import fetched, partition, request, told, write
 from tests.memory_cluster.test_fetching import REFUSED, new_topic, revoke
+from tests.support.broker import Broker
 from tests.support.client import request_frame
+from tests.support.gateway import gateway_before
 from tests.support.process import wait_for
 
 __all__ = ["scene"]
@@ -269,3 +272,24 @@ def wait_for_more(scene: Scene, passed: int) -> bool:
     except TimeoutError:
         return False
     return True
+
+
+def test_a_client_that_reads_nothing_is_closed_when_it_is_idle(memory: Broker, tmp_path: Path):
+    idle = {"connections.max.idle.ms": "1000"}
+    gateway = gateway_before(memory.listeners["PLAINTEXT"], tmp_path, **idle)
+    try:
+        writer = raw.admin(memory)
+        topic = new_topic(writer)
+        for _ in range(10):
+            assert write(writer, topic, batch(BLOCK[:900_000])).error_code == 0
+        client = raw.admin(gateway)
+        asked = request({topic: [partition(0, most=MOST)]}, max_bytes=MOST)
+        fetched(client, 12, asked)
+        client.send(request_frame(ApiKey.FETCH, 12, asked, 3) * 20)
+        wait_for("a line", lambda: _is_closed(gateway), WITHIN)
+    finally:
+        gateway.terminate()
+
+
+def _is_closed(gateway: Broker) -> bool | None:
+    return True if "idle connection closed" in gateway.log_text() else None

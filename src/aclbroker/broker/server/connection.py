@@ -371,7 +371,7 @@ class Connection(asyncio.Protocol):
 
     def _check_idle(self) -> None:
         left = self._active_at + self._limits.idle_seconds - self._loop.time()
-        if self._answers.is_waiting:
+        if self._answers.is_waiting and self._answers.is_writable:
             left = self._limits.idle_seconds
         if left > 0:
             self._idle_timer = self._loop.call_later(left, self._check_idle)
