@@ -121,6 +121,47 @@ def test_what_is_no_such_message_is_refused(change: Any, reason: str):
         walk.take(change(encode(produce.ProduceRequest(None, -1, 1, []), 9)))
 
 
+def _answer(tags: bytes) -> bytes:
+    """Return the answer to a Fetch without topics, with the bytes of its tagged fields."""
+    return encode(fetch.FetchResponse(), 16)[:-1] + tags
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (encode(produce.ProduceRequest(None, -1, 1, []), 9)[:-2] + b"\0\0", "is null"),
+        (_answer(b"\1\x28" + b"\xff\xff\x7f" + bytes(100)), "bytes; 65536"),
+        (_answer(b"\1\x80\x00\x01\x01"), "longer number"),
+    ],
+)
+def test_values_that_no_client_or_broker_sends_are_refused(data: bytes, reason: str):
+    cls = produce.ProduceRequest if reason == "is null" else fetch.FetchResponse
+    walk, _ = walk_of(cls, 9 if reason == "is null" else 16, hidden={"": (0,)})
+    with pytest.raises(ProtocolError, match=reason):
+        walk.take(data)
+
+
+def test_a_name_that_is_too_long_is_refused():
+    walk, _ = walk_of(fetch.FetchResponse, 12, "responses.topic")
+    topics = encode(fetch.FetchResponse(), 12)[:-2] + b"\2" + b"\xff\xff\x03" + bytes(40_000)
+    with pytest.raises(ProtocolError, match="more than 32767 bytes"):
+        walk.take(topics)
+
+
+def test_entries_with_tagged_fields_are_read_one_by_one():
+    aborted: list[Any] = [fetch.AbortedTransaction(number, 1) for number in range(50)]
+    aborted[40].unknown_tags = ((7, b"x"),)
+    data = fetch.PartitionData(0, 0, 1, aborted_transactions=aborted, records=b"")
+    answer = fetch.FetchResponse(responses=[fetch.FetchableTopicResponse("t", partitions=[data])])
+    walk, _ = walk_of(fetch.FetchResponse, 12)
+    sent = encode(answer, 12)
+    got = passed(walk, Random(3), sent)
+    assert walk.is_done
+    assert len(got) == len(sent)
+    assert b"\7\1x" in sent
+    assert b"\7\1\0" in got
+
+
 def test_a_message_that_ends_early_is_not_done():
     walk, _ = walk_of(produce.ProduceRequest, 9)
     walk.take(encode(produce.ProduceRequest(None, -1, 1, []), 9)[:-1])

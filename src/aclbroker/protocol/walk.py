@@ -8,7 +8,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Collection, Generator, Mapping
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from aclbroker.protocol.compile.runtime import read_varint
 from aclbroker.protocol.compile.source import FORMATS
@@ -17,7 +17,6 @@ from aclbroker.protocol.primitives import (
     Array,
     Bytes,
     Frame,
-    Nullable,
     ProtocolError,
     Records,
     String,
@@ -149,10 +148,9 @@ class Walk:
         if isinstance(wire_type, Struct):
             yield from self._struct(wire_type, path + ".")
             return
-        if not isinstance(wire_type, String | Bytes | Array) or isinstance(wire_type, Nullable):
-            raise ProtocolError(f"{path} cannot be read in pieces")
-        size = yield from self._length(wire_type)
-        if size < 0 and not wire_type.nullable:
+        sized = cast(String | Bytes | Array, wire_type)
+        size = yield from self._length(sized)
+        if size < 0 and not sized.nullable:
             raise ProtocolError(f"{path} is null, which the protocol does not allow")
         if isinstance(wire_type, Array):
             yield from self._array(wire_type, size, path)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 from aclbroker.protocol.compile import runtime
 from aclbroker.protocol.compile.source import FORMATS, Source
@@ -22,7 +22,6 @@ from aclbroker.protocol.primitives import (
     Array,
     Bytes,
     Frame,
-    Nullable,
     ProtocolError,
     Records,
     String,
@@ -137,17 +136,13 @@ class _Writer:
             self._source.line(f"{name}, = {unpack}(data, {at})")
 
     def _value(self, wire_type: WireType, path: str) -> None:
-        match wire_type:
-            case Struct():
-                self.struct(wire_type, f"{path}.")
-            case Array():
-                self._array(wire_type, path)
-            case Records():
-                self._records(wire_type)
-            case String() | Bytes():
-                self._text(wire_type, path)
-            case Nullable():
-                raise ValueError(f"{path}: a scan knows no nullable structs")
+        """Write the lines for a value with a length; messages that are scanned have no others."""
+        if isinstance(wire_type, Array):
+            self._array(wire_type, path)
+        elif isinstance(wire_type, Records):
+            self._records(wire_type)
+        else:
+            self._text(cast(String, wire_type), path)
 
     def _length(self, wire_type: String | Bytes | Array) -> str:
         """Write the lines that read a length; return its variable, which null makes negative."""
@@ -174,7 +169,7 @@ class _Writer:
         )
         return n
 
-    def _text(self, wire_type: String | Bytes, path: str) -> None:
+    def _text(self, wire_type: String, path: str) -> None:
         source, name = self._source, self._plan.kept.get(path)
         n = self._end_of(wire_type)
         self._none_if(f"{n} > {LONGEST_STRING}")
@@ -183,7 +178,7 @@ class _Writer:
             source.line(
                 f"{name} = {text}" + (f" if {n} >= 0 else None" if wire_type.nullable else "")
             )
-        elif isinstance(wire_type, String):
+        else:
             self._none_if(f"{n} > 0 and not {text}.isascii()")
         source.line("pos = end")
 
@@ -208,27 +203,19 @@ class _Writer:
         if path in plan.before:
             source.line(plan.before[path])
         if letter := FORMATS.get(wire_type.entry):
-            self._numbers(letter, n, plan.kept.get(path))
+            source.line(f"{plan.kept[path]} = unpack_from(f'>{{{n}}}{letter}', data, pos)")
+            source.line(f"pos += {n} * {struct.calcsize('>' + letter)}")
             return
         with source.block(f"for _ in range({n}):"):
-            self._entry(wire_type.entry, path)
+            self._entry(cast(Struct, wire_type.entry), path)
 
-    def _entry(self, wire_type: WireType, path: str) -> None:
+    def _entry(self, layout: Struct, path: str) -> None:
         source, plan = self._source, self._plan
         span, start = plan.spans.get(path), source.fresh("start")
         if span is not None:
             source.line(f"{start} = pos")
-        if isinstance(wire_type, Struct):
-            self.struct(wire_type, f"{path}.")
-        else:
-            self._value(wire_type, path)
+        self.struct(layout, f"{path}.")
         if span is not None:
             source.line(f"{span} = bytes(data[{start}:pos])")
         if path in plan.each:
             source.line(plan.each[path])
-
-    def _numbers(self, letter: str, n: str, name: str | None) -> None:
-        source = self._source
-        if name is not None:
-            source.line(f"{name} = unpack_from(f'>{{{n}}}{letter}', data, pos)")
-        source.line(f"pos += {n} * {struct.calcsize('>' + letter)}")
