@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -293,3 +294,24 @@ def test_a_client_that_reads_nothing_is_closed_when_it_is_idle(memory: Broker, t
 
 def _is_closed(gateway: Broker) -> bool | None:
     return True if "idle connection closed" in gateway.log_text() else None
+
+
+def test_a_session_that_expires_in_the_middle_of_a_request_lets_it_end(
+    memory: Broker, tmp_path: Path
+):
+    expiry = {"connections.max.reauth.ms": "1000"}
+    gateway = gateway_before(memory.listeners["PLAINTEXT"], tmp_path, **expiry)
+    try:
+        topic = new_topic(raw.admin(memory))
+        raw.admin(gateway).create(raw.acl("alice", raw.WRITE, topic))
+        client = raw.logged_in(gateway, "alice")
+        expires_at = time.monotonic() + 1.1
+        assert write(client, topic, batch(b"x")).error_code == 0
+        frame = produce(topic, batch(BLOCK[:900_000]))
+        client.send(frame[:500_000])
+        wait_for("expiry", lambda: time.monotonic() > expires_at or None, WITHIN)
+        client.send(frame[500_000:])
+        _, answer = client.response(ApiKey.PRODUCE, 9)
+        assert answer.responses[0].partition_responses[0].error_code == 0
+    finally:
+        gateway.terminate()

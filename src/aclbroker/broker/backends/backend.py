@@ -128,10 +128,10 @@ class Relay(Protocol):
     def go_on(self) -> None:
         """Read answers again, because the client has read those before."""
 
-    def take(self, rights: WholeRights, session: Session, frames: FrameReader) -> bool:
+    def take(self, rights: WholeRights, session: Session | None, frames: FrameReader) -> bool:
         """Forward the requests at the front of those that have arrived, up to one to decode.
 
-        Returns whether there were any.
+        Without a session only a request is sent on that was begun. Returns whether there were any.
         """
 
 

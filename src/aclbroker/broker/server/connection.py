@@ -258,11 +258,12 @@ class Connection(asyncio.Protocol):
             self._session.usable,
             self._reader.frames,
         )
-        if rights is None or session is None:
+        # A request of which a part has left is sent to its end, also if the session expires.
+        if rights is None or (session is None and not frames.is_midway):
             return
         began = perf_counter()
         if relay.take(rights, session, frames):
-            self._stalls.worked(began, session, b"")
+            self._stalls.worked(began, session or self.host, b"")
             if self._holdings.is_arriving:
                 self._holdings.request_ends(self._holdings.request_begins())
 

@@ -79,10 +79,10 @@ class UpstreamRelay:
 
     # -- requests
 
-    def take(self, rights: WholeRights, session: Session, frames: FrameReader) -> bool:
+    def take(self, rights: WholeRights, session: Session | None, frames: FrameReader) -> bool:
         """Forward the requests at the front of those that have arrived, up to one to decode.
 
-        Returns whether there were any.
+        Without a session only a request is sent on that was begun. Returns whether there were any.
         """
         connection = self._connection
         if connection is None or not connection.is_open or not frames.data:
@@ -91,6 +91,8 @@ class UpstreamRelay:
             self._send_on(self._sending, connection, frames)
             if not frames.data or frames.is_midway:
                 return True
+        if session is None:
+            return True
         if self._forms.offered is not self._route.backend.cluster.state.offered:
             self._forms = Forms(self._route.backend.cluster.state.offered)
             self._likeness = None
