@@ -315,3 +315,17 @@ def test_a_session_that_expires_in_the_middle_of_a_request_lets_it_end(
         assert answer.responses[0].partition_responses[0].error_code == 0
     finally:
         gateway.terminate()
+
+
+def test_a_client_that_stops_in_the_middle_of_a_request_is_closed_when_it_is_idle(
+    memory: Broker, tmp_path: Path
+):
+    idle = {"connections.max.idle.ms": "1000"}
+    gateway = gateway_before(memory.listeners["PLAINTEXT"], tmp_path, **idle)
+    try:
+        client = raw.admin(gateway)
+        topic = new_topic(client)
+        client.send(produce(topic, batch(BLOCK[:900_000]))[:500_000])
+        wait_for("a line", lambda: _is_closed(gateway), WITHIN)
+    finally:
+        gateway.terminate()

@@ -372,7 +372,9 @@ class Connection(asyncio.Protocol):
 
     def _check_idle(self) -> None:
         left = self._active_at + self._limits.idle_seconds - self._loop.time()
-        if self._answers.is_waiting and self._answers.is_writable:
+        # While the client must send or read, it is not the broker that the client waits for.
+        is_its_turn = self._reader.frames.is_midway or not self._answers.is_writable
+        if self._answers.is_waiting and not is_its_turn:
             left = self._limits.idle_seconds
         if left > 0:
             self._idle_timer = self._loop.call_later(left, self._check_idle)
